@@ -1,0 +1,138 @@
+"""The commands. Each parses its words, asks a loss, and prints; docs/cli.md shows them all."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dalenius.cli.expression import family, parse
+from dalenius.cli.output import emit_json, exact, show
+from dalenius.errors import DaleniusError, MissingExtra
+from dalenius.privacy import numbers
+
+Expression = Annotated[
+    str, typer.Argument(help='A loss, such as "gaussian(4).poisson(0.01) * 10000", or its JSON.')
+]
+Delta = Annotated[str, typer.Option(help="The δ, such as 1e-5.")]
+Epsilon = Annotated[str, typer.Option(help="The ε, such as 1.")]
+Prior = Annotated[str, typer.Option(help="A belief before the result, from 0 to 1.")]
+Population = Annotated[int | None, typer.Option(help="How many units the data hold: warns about a large δ.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+Out = Annotated[Path, typer.Option(help="The file to write; its ending is .svg or .png.")]
+
+
+class Curve(StrEnum):
+    """The curves that `plot` can draw."""
+
+    tradeoff = "tradeoff"
+    epsilon = "epsilon"
+
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Differential privacy with certified numbers.",
+)
+
+
+@app.command()
+def epsilon(expression: Expression, delta: Delta, population: Population = None, json: Json = False) -> None:
+    """Print the least ε of a loss at a δ."""
+    loss, failure = parse(expression), exact(delta, "delta")
+    bound = loss.epsilon(failure, population=population)
+    if json:
+        emit_json({"loss": loss, "delta": failure, "epsilon": bound})
+    else:
+        typer.echo(show(bound))
+
+
+@app.command()
+def delta(expression: Expression, epsilon: Epsilon, json: Json = False) -> None:
+    """Print the least δ of a loss at an ε."""
+    loss, cost = parse(expression), exact(epsilon, "epsilon")
+    bound = loss.delta(cost)
+    if json:
+        emit_json({"loss": loss, "epsilon": cost, "delta": bound})
+    else:
+        typer.echo(show(bound))
+
+
+@app.command()
+def calibrate(expression: Expression, epsilon: Epsilon, delta: Delta, json: Json = False) -> None:
+    """Find the number to put for the ? in a loss so that it just keeps an ε at a δ."""
+    from dalenius.losses import calibrate as find
+
+    losses_of, failure = family(expression), exact(delta, "delta")
+    unknown = find(losses_of, epsilon=exact(epsilon, "epsilon"), delta=failure)
+    loss = losses_of(numbers.exact(unknown, "unknown"))
+    if json:
+        emit_json({"loss": loss, "unknown": unknown, "delta": failure, "epsilon": loss.epsilon(failure)})
+    else:
+        typer.echo(f"{unknown:.17g}")
+
+
+@app.command()
+def meaning(expression: Expression, delta: Delta = "1e-6", prior: Prior = "1/2", json: Json = False) -> None:
+    """Say in plain words what a loss means for one person."""
+    loss = parse(expression)
+    explained = loss.meaning(exact(prior, "prior"), delta=exact(delta, "delta"))
+    if json:
+        emit_json({"loss": loss, **explained.to_dict()})
+    else:
+        typer.echo(str(explained))
+
+
+@app.command()
+def compare(expression: Expression, delta: Delta, json: Json = False) -> None:
+    """Set the classical theorems beside the certified ε of a loss."""
+    from dalenius.losses.comparison import compare as all_theorems
+
+    loss = parse(expression)
+    comparison = all_theorems(loss, exact(delta, "delta"))
+    if json:
+        emit_json({"loss": loss, **comparison.to_dict()})
+    else:
+        from rich.console import Console
+
+        Console().print(comparison)
+
+
+@app.command()
+def plot(expression: Expression, out: Out, curve: Curve = Curve.tradeoff, json: Json = False) -> None:
+    """Draw the trade-off curve of a loss, or its ε at every δ, into a file."""
+    from dalenius.losses import pictures
+
+    loss = parse(expression)
+    draw = pictures.tradeoff_figure if curve is Curve.tradeoff else pictures.epsilon_figure
+    saved = draw(loss).save(out)
+    if json:
+        emit_json({"loss": loss, "curve": curve.value, "file": str(saved)})
+    else:
+        typer.echo(str(saved))
+
+
+def main() -> None:
+    """Run the command line: exit code 2 for bad input, 1 where an extra is missing."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        code = _run()
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        app()
+    except DaleniusError as error:
+        typer.echo(str(error), err=True)
+        return 1 if isinstance(error, MissingExtra) else 2
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0

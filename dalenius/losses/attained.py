@@ -1,0 +1,53 @@
+"""Mechanisms that meet a description, for bounding an answer from below.
+
+The truth about a loss is the supremum over all mechanisms that meet its description. Where the worst pairs
+are attained, the description is its own witness. Elsewhere a kind may name a mechanism that meets it; one
+that does nothing always does.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from dalenius.losses.composition import Composition, compose
+from dalenius.losses.group import Group
+from dalenius.losses.loss import Loss
+from dalenius.losses.mixture import Mixture
+from dalenius.losses.poisson import Poisson
+
+
+@runtime_checkable
+class Witnessed(Protocol):
+    """A kind that names a mechanism meeting its description."""
+
+    def attained(self) -> Loss | None:
+        """The loss of such a mechanism; None for one that does nothing."""
+        ...
+
+
+def attained(loss: Loss) -> Loss | None:
+    """The loss, known by attained pairs, of a mechanism that meets this description; None for nothing.
+
+    Part of a composition, or one unit of a group, is a case of the whole.
+    """
+    if loss.tight:
+        return loss
+    if isinstance(loss, Witnessed):
+        return loss.attained()
+    if isinstance(loss, Composition):
+        parts = [(attained(term), count) for term, count in loss.terms]
+        known = [part * count for part, count in parts if part is not None]
+        return compose(known) if known else None
+    if isinstance(loss, Group):
+        return attained(loss.loss)
+    if isinstance(loss, Poisson):
+        inner = attained(loss.loss)
+        return None if inner is None else inner.poisson(loss.sampling_rate)
+    return _mixture(loss) if isinstance(loss, Mixture) else None
+
+
+def _mixture(loss: Mixture) -> Loss | None:
+    """The mixture of the parts' witnesses, where all have one and it is a pair."""
+    known = [part for part in map(attained, loss.losses) if part is not None]
+    whole = Mixture(known, loss.weights) if len(known) == len(loss.losses) else None
+    return whole if whole is not None and whole.tight else None

@@ -1,0 +1,75 @@
+"""Calibration: the smallest parameter of a family of losses that keeps a promise.
+
+The family must get no more costly as its parameter grows. The answer is a rational whose loss was
+evaluated and found within the promise on the safe side, so rounding never breaks it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses.loss import Loss
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+
+LEAST, MOST = 1e-6, 1e12
+"""Where a parameter is looked for."""
+NARROW = 1e-9
+"""Relative distance of the answer from the least parameter."""
+
+
+def calibrate(
+    family: Callable[[Fraction], Loss], *, epsilon: Number, delta: Number, name: str = "parameter"
+) -> Fraction:
+    """The least parameter, to nine digits, with which family(parameter) is (epsilon, delta)-private."""
+    limit, failure = numbers.positive(epsilon, "epsilon"), numbers.delta(delta)
+
+    def excess(log_parameter: float) -> float:
+        cost = family(read(log_parameter)).epsilon(failure).upper
+        return math.log(cost / float(limit)) if 0 < cost < math.inf else (-40.0 if cost == 0 else 40.0)
+
+    low, high = _bracket(excess, name)
+    return read(_narrow(excess, low, high))
+
+
+def read(log_parameter: float) -> Fraction:
+    """The parameter as a short decimal, rounded up."""
+    value = math.exp(log_parameter)
+    digits = 12 - math.floor(math.log10(value))
+    return Fraction(math.ceil(Fraction(value) * Fraction(10) ** digits), 1) / Fraction(10) ** digits
+
+
+def _bracket(excess: Callable[[float], float], name: str) -> tuple[float, float]:
+    """Logarithms of a parameter that is too small and of one that is not."""
+    here, stride = 0.0, 0.7
+    outward = 1 if excess(here) > 0 else -1
+    while math.log(LEAST) < here < math.log(MOST):
+        there = here + outward * stride
+        if (excess(there) > 0) != (outward > 0):
+            return (here, there) if outward > 0 else (there, here)
+        here, stride = there, 1.7 * stride
+    if outward < 0:
+        return math.log(LEAST) - 1, here
+    raise InvalidArgument(
+        f"No {name} up to {MOST:.0e} keeps this promise.".replace("e+", "e"),
+        remedy="Allow a larger epsilon or delta, or fewer steps.",
+    )
+
+
+def _narrow(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Regula falsi with the Illinois rule on the logarithms: ε is close to a power of the parameter."""
+    f_low, f_high = excess(low), excess(high)
+    for round_ in range(60):
+        if high - low < NARROW:
+            break
+        middle = high - f_high * (high - low) / (f_high - f_low) if round_ % 6 < 5 else (low + high) / 2
+        middle = min(max(middle, low + NARROW / 3), high - NARROW / 3)
+        value = excess(middle)
+        if value > 0:
+            low, f_low, f_high = middle, value, f_high / 2
+        else:
+            high, f_high, f_low = middle, value, f_low / 2
+    return high

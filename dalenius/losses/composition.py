@@ -1,0 +1,68 @@
+"""Composition: adaptively chosen releases about the same units, described together.
+
+Theorem (Zhu, Dong and Wang 2022, Theorem 10): if (P_i, Q_i) dominates release i in one direction,
+for every value of the earlier outputs, then the product pair dominates the adaptive composition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dalenius.losses.loss import Loss, Worst, same_relation
+from dalenius.privacy import numbers
+from dalenius.privacy.unit import Relation
+
+
+@dataclass(frozen=True)
+class Composition(Loss, kind="composition"):
+    """Losses and how often each occurs, in a canonical order."""
+
+    terms: tuple[tuple[Loss, int], ...]
+
+    @property
+    def relation(self) -> Relation:  # type: ignore[override]
+        """The relation all terms share."""
+        return self.terms[0][0].relation
+
+    @property
+    def tight(self) -> bool:
+        """Tight when every term is."""
+        return all(loss.tight for loss, _ in self.terms)
+
+    def directions(self) -> tuple[Worst, ...] | None:
+        """Direction by direction, the worst cases of all terms together."""
+        parts = [(loss.directions(), n) for loss, n in self.terms]
+        if any(part is None for part, _ in parts):
+            return None
+        width = max(len(part) for part, _ in parts if part is not None)
+        merged = []
+        for i in range(width):
+            pairs: Counter[object] = Counter()
+            for part, n in parts:
+                for pair, times in part[min(i, len(part) - 1)]:
+                    pairs[pair] += n * times
+            merged.append(tuple(pairs.items()))
+        return tuple(dict.fromkeys(merged))
+
+    def moment(self, order: float) -> float:
+        """Moments of independent losses add."""
+        return sum(n * loss.moment(order) for loss, n in self.terms)
+
+
+def compose(losses: Iterable[Loss], *, times: int = 1) -> Loss:
+    """The loss of all releases together, each made `times` times."""
+    parts = tuple(losses)
+    same_relation(parts)
+    total: Counter[Loss] = Counter()
+    for loss in parts:
+        for term, n in loss.terms if isinstance(loss, Composition) else ((loss, 1),):
+            total[term] += n * times
+    for n in total.values():
+        numbers.count(n, "count")
+    if len(total) == 1:
+        (only, n), = total.items()
+        if n == 1:
+            return only
+    return Composition(tuple(sorted(total.items(), key=lambda item: item[0].to_json())))

@@ -1,0 +1,48 @@
+"""A smooth cut χ(x) = ½ erfc((x − m)/v): one on the left of m, zero on the right.
+
+For ζ = ξ + iτ with ξ ≥ 0, |erfc ζ| ≤ e^{τ²} erfc ξ, because erfc ζ = e^{−ζ²}(2/√π)∫₀^∞ e^{−t²−2ζt} dt.
+So with E = e^{(t/v)²}: |χ(x+it)| ≤ E χ(x) for x ≥ m and |χ(x+it)| ≤ 1 + E (1 − χ(x)) for x ≤ m, and the
+complement 1 − χ obeys the mirrored bounds. Each bound is monotone on either side of m.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.losses.pair import Floats
+from dalenius.losses.rounding import exp_bound
+
+REACH = 6.3
+"""½ erfc(6.3) < 3e-19."""
+
+
+def half_erfc(values: Floats) -> Floats:
+    """½ erfc, elementwise, by the C library."""
+    return 0.5 * np.array([math.erfc(v) for v in values.tolist()])
+
+
+@dataclass(frozen=True)
+class Cutoff:
+    """χ with centre `middle` (on a cell edge) and width `width`."""
+
+    middle: float
+    width: float
+
+    def inside(self, x: Floats) -> Floats:
+        """χ(x)."""
+        return half_erfc((x - self.middle) / self.width)
+
+    def outside(self, x: Floats) -> Floats:
+        """1 − χ(x), without cancellation."""
+        return half_erfc((self.middle - x) / self.width)
+
+    def growth(self, t: float) -> float:
+        """E = e^{(t/v)²}."""
+        return exp_bound((t / self.width) ** 2)
+
+    def snapped(self, step: float) -> Cutoff:
+        """The same with its middle on a cell edge."""
+        return Cutoff(round(self.middle / step) * step, self.width)

@@ -1,0 +1,56 @@
+"""The questions of a loss, answered by the profiles of its directions: the worse one counts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from dalenius.losses.bound import Bound
+from dalenius.losses.loss import Loss
+from dalenius.losses.rounding import ceiling, floor
+from dalenius.losses.routes import profiles, top_loss
+
+
+def epsilon(loss: Loss, delta: Fraction, *, proof: bool = False, population: int | None = None) -> Bound:
+    """The least ε with (ε, delta)-privacy."""
+    if population is not None:
+        from dalenius.losses.meaning import check_delta
+
+        check_delta(delta, population)
+    ends = _pure(loss) if delta == 0 else _epsilon(loss, delta, proof)
+    return Bound(*ends, tight=loss.tight)
+
+
+def delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
+    """The least δ with (epsilon, δ)-privacy."""
+    return Bound(*_delta(loss, epsilon, proof), tight=loss.tight)
+
+
+def _pure(loss: Loss) -> tuple[float, float]:
+    """The least ε with δ = 0: the largest possible loss."""
+    return top_loss(loss)
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
+    strict, loose = floor(delta), ceiling(delta)
+    low, high = 0.0, 0.0
+    for profile in profiles(loss, proof):
+        if low > 0 and profile.delta(low)[1] <= strict:
+            continue
+        ends = profile.epsilon(strict)
+        low = max(low, ends[0] if strict == loose else profile.epsilon(loose)[0])
+        high = max(high, ends[1])
+    return min(low, high), high
+
+
+@lru_cache(maxsize=4096)
+def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
+    below, above = floor(epsilon), ceiling(epsilon)
+    low = high = 0.0
+    for profile in profiles(loss, proof):
+        ends = profile.delta(below)
+        low = max(low, ends[0] if below == above else profile.delta(above)[0])
+        high = max(high, ends[1])
+    return (low, high) if math.isfinite(high) else (low, 1.0)

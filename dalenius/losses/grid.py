@@ -1,0 +1,135 @@
+"""A common lattice for any pairs, chosen for one question about their composition.
+
+The gap between the two sides in ε is about n·(λ + 1)·step² at tilt λ (see `composed`): the step makes
+that small, until the lattice would have more than `POINTS` points. Losses above the lattice cost a
+share `BLIND` of δ, and those below it next to nothing of the tilted mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.losses.composed import Composed
+from dalenius.losses.convolution import convolve
+from dalenius.losses.dots import Mesh, law
+from dalenius.losses.inverse import invert
+from dalenius.losses.pair import Floats, Pair
+from dalenius.losses.rounding import U
+from dalenius.losses.saddle import Plan, Sketch, plan, windowed
+
+Terms = tuple[tuple[Pair, int], ...]
+
+POINTS = 2**17
+"""Most lattice points at which a pair's divergence is asked for, and half of the longest window."""
+AIM = 1e-9
+"""Relative gap in ε that the step aims for."""
+NODES = np.geomspace(1e-9, 1e6, 500)
+"""Where a pair is first looked at, on either side of zero."""
+BLIND = 1e-13
+"""Share of δ that the losses beyond the lattice may cost."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A composition of any pairs, each question on a lattice chosen for it."""
+
+    terms: Terms
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        planned = plan(self._sketches, epsilon=epsilon)
+        return self._composed(planned, planned.log_delta)[0].delta(epsilon)
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
+        planned = plan(self._sketches, log_delta=math.log(delta))
+        composed, final = self._composed(planned, math.log(delta))
+        scale = 1 / (final.tilt + 1 / final.deviation)
+        return invert(composed.delta, delta, guess=max(final.epsilon, 0.0), scale=scale, narrow=1e-12)
+
+    @cached_property
+    def _sketches(self) -> tuple[Sketch, ...]:
+        return tuple(_sketch(pair, NODES, NODES, n) for pair, n in self.terms)
+
+    def _composed(self, rough: Plan, log_delta: float) -> tuple[Composed | Unknown, Plan]:
+        """A finer look at the losses that matter, then the lattice, then the convolution."""
+        count = sum(n for _, n in self.terms)
+        negligible = math.exp(max(log_delta, -650.0)) * BLIND / count
+        whole = [_reach(pair, sketch, 0.0, negligible) for (pair, _), sketch in self._pairs()]
+        finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
+        final = plan(finer, log_delta=log_delta) if rough.tilt > 0 else plan(finer, epsilon=-math.inf)
+        reaches = [_reach(pair, sketch, final.tilt, negligible) for (pair, _), sketch in self._pairs()]
+        step = _step(final, count, reaches)
+        final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
+        meshes = [_mesh(step, reach, negligible) for reach in reaches]
+        laws = [(law(pair, mesh), n) for (pair, n), mesh in zip(self.terms, meshes, strict=True)]
+        window = convolve(laws, final)
+        return (Unknown() if window is None else Composed.of(laws, window)), final
+
+    def _pairs(self) -> zip[tuple[tuple[Pair, int], Sketch]]:
+        return zip(self.terms, self._sketches, strict=True)
+
+
+class Unknown:
+    """So many releases that no lattice is fine enough: what holds of every composition."""
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """δ(ε) is a probability; at least 1 − e^ε."""
+        return (max(0.0, -math.expm1(min(epsilon, 0.0)) * (1 - 16 * U)), 1.0)
+
+
+def _sketch(pair: Pair, right: Floats, left: Floats, count: int) -> Sketch:
+    """The chords' masses on unequal nodes, without care for rounding."""
+    ahead, back = _rough(pair, right), _rough(pair.reversed(), left)
+    masses = np.concatenate([(back * np.exp(-left))[::-1], [0.0], ahead])
+    masses[len(left)] = max(0.0, 1 - float(masses.sum()))
+    return Sketch.of(np.concatenate([-left[::-1], [0.0], right]), masses, count)
+
+
+def _rough(pair: Pair, nodes: Floats) -> Floats:
+    heights = levels(pair, np.append(0.0, nodes))
+    drops = np.maximum(heights[:-1] - heights[1:], 0.0)
+    gaps = np.diff(np.append(0.0, nodes))
+    with np.errstate(over="ignore"):
+        flat = np.append(drops[1:] / np.expm1(gaps[1:]), 0.0)
+    return np.asarray(np.maximum(drops / -np.expm1(-gaps) - flat, 0.0))
+
+
+def levels(pair: Pair, nodes: Floats) -> Floats:
+    """Upper bounds on H, for looking around: some nodes are far beyond what a pair was meant for."""
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(pair.hockey(nodes)[1], nan=1.0)
+
+
+def _reach(pair: Pair, sketch: Sketch, tilt: float, negligible: float) -> tuple[float, float]:
+    """How far left and right of zero the losses matter: tilted mass on the left, δ itself on the right."""
+    heights = levels(pair, NODES)
+    floor = max(negligible, float(heights[-1]) * (1 + 1e-9))
+    right = float(NODES[min(int(np.searchsorted(-heights, -floor)), len(NODES) - 1)])
+    logs = sketch.logs + tilt * sketch.losses
+    weights = np.cumsum(np.exp(logs - logs.max()))
+    first = int(np.searchsorted(weights, weights[-1] * 1e-17 / sketch.count))
+    left = -float(sketch.losses[max(first - 1, 0)])
+    lowest, highest = pair.support
+    return (min(max(left, right * 1e-3), max(-lowest, right * 1e-3)), min(right, max(highest, 1e-9)))
+
+
+def _refined(pair: Pair, reach: tuple[float, float], count: int) -> Sketch:
+    left, right = (np.union1d(np.linspace(0, r, 513)[1:], NODES[r > NODES]) for r in reach)
+    return _sketch(pair, right, left, count)
+
+
+def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]]) -> float:
+    aim = math.sqrt(AIM * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
+    width = final.window[1] - final.window[0]
+    return max(aim, max(sum(reach) for reach in reaches) / POINTS, width / (2 * POINTS - 16))
+
+
+def _mesh(step: float, reach: tuple[float, float], negligible: float) -> Mesh:
+    left, right = (max(2, math.ceil(r / step) + 1) for r in reach)
+    return Mesh(math.expm1(step), left, right, negligible)

@@ -1,0 +1,151 @@
+"""Group privacy: the loss for k units together.
+
+Exact where it is known: each kind says so in its `enlarged(k)`. A composition enlarges term by term,
+since the group bound of each release dominates it. For all others two general bounds are kept.
+
+Profile (Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2). Along a path of k neighbours,
+    δ_k(ε) ≤ (1 + e^{ε/k} + … + e^{(k−1)ε/k}) · δ(ε/k) = δ(ε/k) · (e^ε − 1)/(e^{ε/k} − 1),   ε > 0,
+and k·δ(0) at 0. For ε < 0, H_{P‖Q}(ε) = 1 − e^ε + e^ε H_{Q‖P}(−ε) reduces to the other direction.
+
+Moments. Hölder's inequality (Bun and Steinke 2016, Lemma 5.2) along the path, unrolled:
+    D_α^{(k)} ≤ Σ_{m<k} A/(A−m) · D_{A−m},    A = kα;
+for D_α = ρα it gives k²ρα, which the Gaussian attains. Neither bound is tight in general.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from dalenius.losses.composition import Composition, compose
+from dalenius.losses.enclosure import ELEMENTARY, clip, spread
+from dalenius.losses.fields import a_loss, whole
+from dalenius.losses.loss import Loss, Worst
+from dalenius.losses.pair import Floats, Pair
+from dalenius.losses.rounding import U, ceiling, down, up
+from dalenius.privacy.unit import Relation
+
+MOST_TERMS = 256
+"""How many terms of the moment bound are summed one by one."""
+
+
+@runtime_checkable
+class Enlargeable(Protocol):
+    """A kind that knows its group loss exactly."""
+
+    def enlarged(self, size: int) -> Loss:
+        """The loss for `size` units together."""
+        ...
+
+
+def enlarge(loss: Loss, size: int) -> Loss:
+    """The loss for `size` units together: exact where known, else the general bounds."""
+    if size == 1:
+        return loss
+    if isinstance(loss, Composition):
+        return compose(enlarge(term, size) * count for term, count in loss.terms)
+    if isinstance(loss, Enlargeable):
+        return loss.enlarged(size)
+    return Group(loss, size)
+
+
+@dataclass(frozen=True)
+class Group(Loss, kind="group"):
+    """`size` units together, by the general bounds on their profile and moments."""
+
+    loss: Loss
+    size: int
+    relation: Relation = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole(self.size, "size"))
+        object.__setattr__(self, "relation", a_loss(self.loss, "loss").relation)
+
+    @property
+    def tight(self) -> bool:
+        """No mechanism is known that attains the general bounds."""
+        return False
+
+    def directions(self) -> tuple[Worst, ...] | None:
+        """The bound in each direction, where the loss of one unit is a single pair there."""
+        single = self.loss.directions()
+        if single is None or any(len(worst) != 1 or worst[0][1] != 1 for worst in single):
+            return None
+        return tuple(((GroupPair(worst[0][0], self.size), 1),) for worst in single)
+
+    def moment(self, order: float) -> float:
+        """Hölder's inequality along the path, with every step rounded up."""
+        return _chained(self.loss.moment, self.size, order)
+
+
+@dataclass(frozen=True)
+class GroupPair(Pair):
+    """What dominates a path of `size` steps, each dominated by `step`; known from above only."""
+
+    step: Pair
+    size: int
+
+    def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Nothing below, the theorem above; beyond k times the top loss only infinite losses remain."""
+        ahead = self._above(self.step, np.maximum(epsilon, 0.0))
+        back = self._above(self.step.reversed(), np.maximum(-epsilon, 0.0))
+        less, rest = np.exp(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
+        behind = spread(rest + less * back, 2 * ELEMENTARY + 3)[1]
+        top = self.support[1] if self.step.infinite_mass[1] == 0.0 else math.inf
+        return clip(epsilon, np.zeros_like(epsilon), np.where(epsilon >= 0, ahead, behind), top=top)
+
+    def log_moment(self, order: float) -> tuple[float, float]:
+        """Between nothing and Hölder's inequality."""
+        return (0.0, _chained(lambda t: self.step.log_moment(t)[1], self.size, order))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """k times that of one step; anything where some outcome is impossible on one side of a step."""
+        if self.step.infinite_mass[1] > 0 or self.step.reversed().infinite_mass[1] > 0:
+            return (-math.inf, math.inf)
+        low, high = self.step.support
+        return (down(self.size * low), up(self.size * high))
+
+    @property
+    def infinite_mass(self) -> tuple[float, float]:
+        """At most what the bound leaves at k times the top loss of a step."""
+        far = self._above(self.step, np.array([math.inf]))
+        return (0.0, float(far[0]) if self.step.infinite_mass[1] > 0 else 0.0)
+
+    def reversed(self) -> GroupPair:
+        """The same path walked back."""
+        return GroupPair(self.step.reversed(), self.size)
+
+    def _above(self, step: Pair, epsilon: Floats) -> Floats:
+        """The geometric sum, with ε/k rounded down (δ decreases) and its roundings counted.
+
+        Past k times the step's top loss only infinite losses remain and δ_k is still at most as there.
+        """
+        epsilon = np.minimum(epsilon, max(up(self.size * step.support[1]), 0.0))
+        share = epsilon / self.size
+        each = step.hockey(np.maximum(np.nextafter(share, -np.inf), 0.0))[1]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            sums = np.where(share > 0, np.expm1(epsilon) / np.expm1(share), float(self.size))
+            bound = np.where(each > 0, spread(each * sums, 2 * ELEMENTARY + 6 + epsilon)[1], 0.0)
+        return np.nan_to_num(np.minimum(bound, 1.0), nan=1.0)
+
+
+def _chained(moment: Callable[[float], float], size: int, order: float) -> float:
+    """Hölder's inequality; past MOST_TERMS each term is replaced by the largest.
+
+    D_{A−m} ≤ K(t)/t at any float t not below A − m − 1, since Rényi divergences grow with the order.
+    """
+    last = size * (1 + Fraction(order))
+    steps = range(size) if size <= MOST_TERMS else range(1)
+    total = 0.0
+    for m in steps:
+        t = ceiling(last - m - 1)
+        least = last - (m if size <= MOST_TERMS else size - 1)
+        total += float(last / least) * (moment(t) / t)
+    repeated = total if size <= MOST_TERMS else total * size
+    return order * repeated * (1 + 2 * U * (len(steps) + 8))

@@ -1,0 +1,233 @@
+"""From a sketch to a certified reading of δ near ε: grids, cutoffs and spacing, then contour and shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dalenius.losses.arm import Arm
+from dalenius.losses.contour import Contour, lay, log_kappa
+from dalenius.losses.cutoff import REACH, Cutoff
+from dalenius.losses.nodes import Nodes, Part
+from dalenius.losses.moments import AT_ZERO
+from dalenius.losses.pair import Floats
+from dalenius.losses.plan import Saddle, Sketch
+from dalenius.losses.shares import Lower, Upper, taken, taken_step
+from dalenius.losses.window import Window
+
+MOST_NODES = 1 << 13
+"""The most nodes in Im z that a contour may have."""
+FACTORS = np.array([0.6, 0.7, 0.8, 0.87, 0.94, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0])
+"""Candidates for c and for c′ of the aliasing bound, over the saddle point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A contour with the shares of δ beside it."""
+
+    contour: Contour
+    upper: Upper
+    lower: Lower | None
+
+    def read(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        low, high = self.contour.read(epsilon)
+        for share in (self.upper, self.lower):
+            if share is not None:
+                more = share.share(epsilon)
+                low, high = low + more[0], high + more[1]
+        return max(0.0, low * (1 - 1e-15) - self.upper.left), min(1.0, (high + self.upper.left) * (1 + 1e-15))
+
+
+def read_at(sketch: Sketch, epsilon: float) -> Reading | None:
+    """Lay a contour for ε; None where it would need too many nodes. Overflow makes a bound infinite, not wrong."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _read_at(sketch, epsilon)
+
+
+def _read_at(sketch: Sketch, epsilon: float) -> Reading | None:
+    point = sketch.saddle(epsilon)
+    cutoffs = point.cutoffs
+    point, steeper, wave = spacing(sketch, point)
+    extent, theta = reach(sketch, point, cutoffs)
+    split = None
+    if extent * wave > 2 * math.pi * SPLIT_FROM and len(cutoffs) == 1 and not sketch.squared:
+        split = split_at(sketch, point, cutoffs[0])
+        if split is not None and split.extent < extent:
+            extent, theta = split.extent, split.theta
+        else:
+            split = None
+    count = extent * wave / (2 * math.pi) + 2
+    if not count < MOST_NODES:
+        return None
+    s = 1 + point.c if sketch.sign > 0 else -point.c
+    windows = [fine(sketch, i, cutoffs[i], extent, s) for i in range(len(cutoffs))]
+    arms = [(Arm(w, s), part.times) for w, part in zip(windows, sketch.parts, strict=True)]
+    step = extent / (math.ceil(count) - 1)
+    if split is None:
+        far = sum(n * math.log(arm.decay(extent, theta)) for arm, n in arms)
+        lower, below = None, None
+    else:
+        (arm, n), = arms
+        window = Window(windows[0].nodes, split.cutoff.snapped(windows[0].nodes.step))
+        far = math.log(n * arm.gap_decay(window, extent, theta)) + (n - 1) * log_most(windows[0], s)
+        lower, below = Lower(window, n, sketch.sign, split.exponent), (Arm(window, s), n)
+    far += sketch.squared * (point.c * (point.c + 1) - extent**2) / 2
+    laid = lay(arms, below, sign=sketch.sign, c=point.c, step=step, count=math.ceil(count), squared=sketch.squared)
+    most = sum(n * log_most(w, 1 + steeper if sketch.sign > 0 else -steeper) for w, (_, n) in zip(windows, arms, strict=True))
+    alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
+    contour = Contour(laid[0], laid[1], point.c, step, laid[2], laid[3], far - math.log(math.pi * extent) + 0.01, alias)
+    upper = Upper(
+        tuple(taken(part, w.cutoff, tail + 2) for part, w, (_, tail) in zip(sketch.parts, windows, sketch.cuts, strict=True)),
+        tuple(part.times for part in sketch.parts),
+        tuple((float(w.nodes.edges[0]), float(w.nodes.edges[-1])) for w in windows),
+        sketch.sign,
+        None if point.light else sketch.reserve[1],
+        sketch.squared,
+    )
+    return Reading(contour, upper, lower)
+
+
+SPLIT_FROM = 300
+"""A lower cutoff is tried once a contour without one would need more nodes than this."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A lower cutoff, the exponent that bounds what is under it, and how far the rest reaches in Im z."""
+
+    cutoff: Cutoff
+    exponent: float
+    extent: float
+    theta: float
+
+
+def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
+    """The highest lower cutoff under which all releases together leave the outcome settled."""
+    (part,), (grid,) = sketch.parts, sketch.grids
+    t = np.geomspace(point.c / 4, 400 * point.c + 100, 40)
+    end = point.ends[0][0]
+    log = grid.log[0][:end]
+    exponent = grid.log_density[:end] + (1 + t)[:, None] * log
+    top = np.maximum.accumulate(exponent, axis=1)[:, -1:]
+    grown = part.times * (top + np.log(np.cumsum(np.exp(exponent - top), axis=1) + 1e-300))
+    late = grown + (-t if sketch.sign > 0 else 1 + t)[:, None] * point.epsilon
+    settled = np.nonzero(late.min(axis=0) < sketch.target)[0]
+    if len(settled) == 0:
+        return None
+    slope = max(part.shifts)
+    at = int(settled[-1])
+    exponent_at = float(t[int(np.argmin(late[:, at]))])
+    width = min(0.3, 0.15 / slope, 6.0 / (exponent_at * part.slope(float(grid.edges[at + 1]))))
+    cutoff = Cutoff(float(grid.edges[at + 1]) - REACH * width, width)
+    step = 2.0 ** math.floor(math.log2(width / 2))
+    nodes = Nodes(part, step, math.floor(float(grid.edges[0]) / step), math.ceil((upper.middle + 9 * upper.width) / step))
+    s = 1 + point.c if sketch.sign > 0 else -point.c
+    arm, lower = Arm(Window(nodes, upper.snapped(step)), s), Window(nodes, cutoff.snapped(step))
+    need = sketch.target + point.c * point.epsilon - math.log(part.times) - point.k * (1 - 1 / part.times)
+    extents = 1.25 ** np.arange(60) / max(1e-12, float(log[at] - log[0]))
+    best = (math.inf, 0.0)
+    for theta in (0.3 * math.pi / 2 / slope, 0.5 * math.pi / 2 / slope, 0.7 * math.pi / 2 / slope):
+        low, high = 0, len(extents) - 1
+        while low < high:
+            middle = (low + high) // 2
+            size = arm.gap_decay(lower, float(extents[middle]), theta)
+            low, high = (low, middle) if math.log(size + 1e-300) - math.log(extents[middle]) - 1 < need else (middle + 1, high)
+        if high < len(extents) - 1:
+            best = min(best, (float(extents[high]), theta))
+    return Split(cutoff, exponent_at, *best)
+
+
+def log_most(window: Window, s: float) -> float:
+    """At least log ∫ φ χ wˢ."""
+    arm = Arm(window, s)
+    return math.log(arm.mass + float(arm.midpoint_error(AT_ZERO)[0])) + 2 * arm.mass_error
+
+
+def spacing(sketch: Sketch, point: Saddle) -> tuple[Saddle, float, float]:
+    """c near the saddle, c′ and Λ for which aliasing meets the target with the fewest nodes."""
+    c = point.c * FACTORS
+    k, _, k2 = sketch.cumulants(c, point.ends)
+    size = k - c * point.epsilon
+    kappa = np.array([log_kappa(v) for v in c.tolist()])
+    best = (math.inf, 0, 1)
+    for i in np.nonzero((FACTORS <= 1) & (size < size.min() + 2.5))[0].tolist():
+        above = (kappa[i + 1 :] + size[i + 1 :] - sketch.target) / (c[i + 1 :] - c[i])
+        j = int(np.argmin(above))
+        best = min(best, (max(-sketch.target / float(c[i]), float(above[j])), i, i + 1 + j))
+    wave, i, j = best
+    moved = replace(point, c=float(c[i]), k=float(k[i]), k2=float(k2[i]))
+    return moved, float(c[j]), 1.05 * wave
+
+
+def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, float]:
+    """How far in Im z the integrand matters, and the shift θ of the x-contour that shows it."""
+    need = sketch.target + point.c * point.epsilon
+    start = 0.95 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
+    extents = start * 1.15 ** np.arange(60)
+    total_slope = math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
+    most = min(5.0, 0.6 * math.pi / 2 / max(max(part.shifts) for part in sketch.parts), 18 * min(k.width for k in cutoffs))
+    likely = min(most, start * total_slope)
+    s = 1 + point.c if sketch.sign > 0 else -point.c
+    views = [view(part, grid, cutoff, s) for part, grid, cutoff in zip(sketch.parts, sketch.grids, cutoffs, strict=True)]
+    best, start_at = (math.inf, likely), 0
+    for theta in sorted({min(most, likely * f) for f in (0.5, 1.0, 2.0, 4.0)}, key=lambda v: abs(math.log(v / likely))):
+        lines = [(v, *v.line(theta)) for v in views]
+        low, high = 0, len(extents) - 1
+        while low < high:
+            middle = (low + high) // 2
+            size = sum(v.log_size(lg, tn, float(extents[middle])) for v, lg, tn in lines)
+            size += sketch.squared * (point.c * (point.c + 1) - extents[middle] ** 2) / 2
+            if size - math.log(extents[middle]) - 1 < need:
+                high = middle
+            else:
+                low = middle + 1
+        if high < len(extents) - 1:
+            best = min(best, (float(extents[high]), theta))
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class view:
+    """A part behind its cutoff on a coarse grid, for trying shifts."""
+
+    part: Part
+    grid: Nodes
+    cutoff: Cutoff
+    s: float
+
+    def line(self, theta: float) -> tuple[Floats, Floats]:
+        step = min(self.grid.step, 2.0 ** math.floor(math.log2(self.cutoff.width)))
+        grid = Nodes(self.part, step, math.floor(float(self.grid.edges[0]) / step), math.ceil((self.cutoff.middle + 9 * self.cutoff.width) / step))
+        log, turn = grid.polar(theta, grid.x)
+        inner = grid.x < self.cutoff.middle
+        kept = inner + self.cutoff.growth(theta) * np.where(inner, self.cutoff.outside(grid.x), self.cutoff.inside(grid.x))
+        return grid.log_density + theta * theta / 2 + self.s * log + np.log(np.maximum(kept, 1e-300)), turn
+
+    def log_size(self, base: Floats, turn: Floats, y: float) -> float:
+        exponent = base - y * turn
+        top = float(exponent.max())
+        return self.part.times * (top + math.log(float(np.exp(exponent - top).sum())))
+
+
+def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Window:
+    """The window of part i on a grid fine enough for the midpoint rule."""
+    part, coarse = sketch.parts[i], sketch.grids[i]
+    tilted = coarse.log_density + s * coarse.log[0]
+    inside = np.maximum(cutoff.inside(coarse.x), 1e-300)
+    kept = np.where(coarse.x < cutoff.middle + 9 * cutoff.width, tilted + np.log(inside), -np.inf)
+    near = np.nonzero(kept > kept.max() - 45)[0]
+    right = float(coarse.x[near[-1]])
+    ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
+    size = -ends * ends / 2 + s * part.log(ends) + np.log(np.maximum(cutoff.inside(ends), 1e-300))
+    gone = np.nonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))[0]
+    last = float(ends[gone[0]] if len(gone) else ends[-1])
+    t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * cutoff.width)
+    wanted = 2 * math.pi / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + cutoff.width**-2))
+    step = 2.0 ** math.floor(math.log2(wanted))
+    low = math.sqrt(2 * (sketch.cuts[i][0] ** 2 / 2 + max(0.0, s * float(coarse.log[0][0]))))
+    nodes = Nodes(part, step, math.floor(-low / step), math.ceil(last / step))
+    return Window(nodes, cutoff.snapped(max(step, taken_step(cutoff))))
+

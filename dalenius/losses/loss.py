@@ -1,0 +1,175 @@
+"""`Loss`: a description of what was done to the data, sufficient to evaluate its privacy cost.
+
+    >>> from dalenius.losses import Gaussian
+    >>> loss = Gaussian(noise_multiplier=4).poisson(0.01) * 10_000
+    >>> print(loss.epsilon(delta=1e-5))
+    0.9468668008
+    >>> Loss.from_json(loss.to_json()) == loss
+    True
+
+One type serves every notion of privacy. A kind is a frozen dataclass that names its worst-case
+pairs; the algebra (`+`, `*`, `poisson`, `group`) builds new descriptions; the questions
+(`epsilon`, `delta`, `tradeoff`, …) are answered by the best route for the whole description.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
+from dalenius.losses.bound import Bound
+from dalenius.losses.pair import Pair
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.unit import Relation
+
+if TYPE_CHECKING:
+    from dalenius.losses.curve import Curve
+    from dalenius.losses.meaning import Meaning
+
+Worst = tuple[tuple[Pair, int], ...]
+"""The worst case in one direction: pairs and how often each occurs."""
+
+
+class Loss(ABC):
+    """What was done to the data, as a frozen value. See the module for the algebra and questions."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    kinds: ClassVar[dict[tuple[str, int], type[Loss]]] = {}
+    relation: Relation
+
+    def __init_subclass__(cls, *, kind: str | None = None, version: int = 1) -> None:
+        super().__init_subclass__()
+        if kind is not None:
+            cls.kind, cls.version = kind, version
+            Loss.kinds[kind, version] = cls
+
+    # What a kind says of itself.
+
+    @abstractmethod
+    def directions(self) -> tuple[Worst, ...] | None:
+        """The worst case in each direction of the relation; None where only moments are known."""
+
+    def moment(self, order: float) -> float:
+        """An upper bound on log E_P[e^{order·L}] in the worse direction, for order > 0."""
+        directions = self.directions()
+        if directions is None:
+            raise NotImplementedError  # a kind without pairs defines its own moments
+        return max(sum(n * pair.log_moment(order)[1] for pair, n in worst) for worst in directions)
+
+    @property
+    def tight(self) -> bool:
+        """Whether some mechanism that meets this description attains its evaluation."""
+        return True
+
+    # The algebra.
+
+    def __add__(self, other: Loss) -> Loss:
+        from dalenius.losses.composition import compose
+
+        return compose((self, other)) if isinstance(other, Loss) else NotImplemented
+
+    def __mul__(self, times: int) -> Loss:
+        from dalenius.losses.composition import compose
+
+        return compose((self,), times=numbers.count(times, "count"))
+
+    __rmul__ = __mul__
+
+    def poisson(self, sampling_rate: Number) -> Loss:
+        """The same on a Poisson sample: each unit takes part independently with `sampling_rate`."""
+        from dalenius.losses.poisson import subsample
+
+        return subsample(self, numbers.rate(sampling_rate, "sampling_rate"))
+
+    def group(self, size: int) -> Loss:
+        """The loss for `size` units together."""
+        from dalenius.losses.group import enlarge
+
+        return enlarge(self, numbers.count(size, "size"))
+
+    # The questions.
+
+    def epsilon(self, delta: Number, *, proof: bool = False, population: int | None = None) -> Bound:
+        """The least ε with (ε, delta)-differential privacy. `proof` repeats it in ball arithmetic.
+
+        A declared `population` draws a warning when delta is not far below 1/population.
+        """
+        from dalenius.losses import evaluate
+
+        return evaluate.epsilon(self, numbers.delta(delta), proof=proof, population=population)
+
+    def delta(self, epsilon: Number, *, proof: bool = False) -> Bound:
+        """The least δ with (epsilon, δ)-differential privacy."""
+        from dalenius.losses import evaluate
+
+        return evaluate.delta(self, numbers.non_negative(epsilon, "epsilon"), proof=proof)
+
+    def tradeoff(self, fpr: Number) -> Bound:
+        """The least false-negative rate of any test between neighbours at false-positive rate `fpr`."""
+        from dalenius.losses import tradeoff
+
+        return tradeoff.tradeoff(self, numbers.probability(fpr, "fpr"))
+
+    def advantage(self) -> Bound:
+        """The most a membership attack can gain over guessing: TPR − FPR, which is δ(0)."""
+        return self.delta(0)
+
+    def renyi(self, alpha: Number) -> Bound:
+        """The Rényi divergence of order `alpha` in the worse direction."""
+        from dalenius.losses import renyi
+
+        return renyi.divergence(self, numbers.exact(alpha, "alpha"))
+
+    def zcdp(self) -> Bound:
+        """The least ρ with ρ-zero-concentrated differential privacy: sup over α > 1 of D_α / α."""
+        from dalenius.losses import renyi
+
+        return renyi.zcdp(self)
+
+    def curve(self) -> Curve:
+        """The whole profile δ(ε) as a step function that bounds it from above at every ε."""
+        from dalenius.losses.curve import upper_curve
+
+        return upper_curve(self)
+
+    def meaning(self, prior: Number = 0.5, *, delta: Number = 1e-6) -> Meaning:
+        """What the loss means for one person, in words and numbers."""
+        from dalenius.losses.meaning import explain
+
+        return explain(self, prior=numbers.probability(prior, "prior"), delta=numbers.delta(delta))
+
+    # The disk format.
+
+    def to_json(self) -> str:
+        """The description as JSON: the ledger's disk format, never changed in meaning."""
+        from dalenius.losses import disk
+
+        return json.dumps(disk.to_dict(self), separators=(",", ":"), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Loss:
+        """Read a description back. An unknown kind or version is refused."""
+        from dalenius.losses import disk
+
+        return disk.from_text(text)
+
+
+def same_relation(losses: tuple[Loss, ...]) -> Relation:
+    """The relation shared by all; refused where they differ, or where there is no loss at all."""
+    relations = sorted({loss.relation for loss in losses})
+    if not relations:
+        raise InvalidArgument("A composition needs at least one loss.", remedy="Pass a loss.")
+    if len(relations) > 1:
+        raise RelationMismatch(
+            f"Losses for the relations {' and '.join(relations)} do not add up.",
+            remedy="State every loss for one relation; a replace-one loss follows from an "
+            "add_remove one by .group(2).",
+        )
+    return relations[0]
+
+
+__all__ = ["Loss", "NotSound", "Worst", "same_relation"]

@@ -1,0 +1,160 @@
+"""A mixture of losses: one release of several, chosen by public chance and known to all.
+
+Theorem (joint with the index; the converse of joint convexity). If release i is made with probability wᵢ,
+whatever the data, and i is published, then the pairs are those of i with probability wᵢ:
+H = Σ wᵢHᵢ in each direction, and E e^{tL} = Σ wᵢ E e^{tLᵢ}. Tight where every part is. If i is kept secret
+the same is an upper bound.
+
+Where a part is a composition without a finite form, or known by its moments alone, only moments are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import flint
+import numpy as np
+from flint import arb
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses.atoms import Atom, Atoms, join
+from dalenius.losses.balls import BITS, ball
+from dalenius.losses.enclosure import Interval, around, between, clip, interval
+from dalenius.losses.fields import a_loss, listed
+from dalenius.losses.loss import Loss, Worst, same_relation
+from dalenius.losses.pair import Floats, Pair
+from dalenius.losses.product import collapse
+from dalenius.losses.rounding import U
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.unit import Relation
+
+Parts = tuple[tuple[Fraction, Pair], ...]
+
+
+@dataclass(frozen=True)
+class MixedPair(Pair):
+    """Pairs with their weights, the index published."""
+
+    parts: Parts
+
+    def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """The weighted mean."""
+        lo, hi = np.zeros_like(epsilon), np.zeros_like(epsilon)
+        for (low, high), (_, pair) in zip(self._weights, self.parts, strict=True):
+            ends = pair.hockey(epsilon)
+            lo, hi = lo + low * ends[0], hi + high * ends[1]
+        margin = 2 * U * (len(self.parts) + 4)
+        top = self.support[1] if self.infinite_mass[1] == 0.0 else math.inf
+        return clip(epsilon, lo * (1 - margin), hi * (1 + margin), top=top)
+
+    def log_moment(self, order: float) -> tuple[float, float]:
+        """The logarithm of the weighted mean."""
+        ends = [pair.log_moment(order) for _, pair in self.parts]
+        weights = [weight for weight, _ in self.parts]
+        lo, hi = (log_mean(weights, side) for side in zip(*ends, strict=True))
+        return (lo[0], hi[1])
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """From the least to the greatest of all."""
+        ends = [pair.support for _, pair in self.parts]
+        return (min(low for low, _ in ends), max(high for _, high in ends))
+
+    @property
+    def infinite_mass(self) -> tuple[float, float]:
+        """The weighted mean."""
+        masses = [pair.infinite_mass for _, pair in self.parts]
+        lo, hi = (math.fsum(w[i] * m[i] for w, m in zip(self._weights, masses, strict=True)) for i in (0, 1))
+        return (lo * (1 - 8 * U), hi * (1 + 8 * U))
+
+    def reversed(self) -> MixedPair:
+        """Part by part."""
+        return MixedPair(tuple((weight, pair.reversed()) for weight, pair in self.parts))
+
+    @cached_property
+    def _weights(self) -> tuple[Interval, ...]:
+        return tuple(around(weight) for weight, _ in self.parts)
+
+
+@dataclass(frozen=True, init=False)
+class Mixture(Loss, kind="mixture"):
+    """One of `losses`, chosen with the probabilities `weights` whatever the data, and published."""
+
+    losses: tuple[Loss, ...]
+    weights: tuple[Fraction, ...]
+    relation: Relation = field(init=False, repr=False)
+
+    def __init__(self, losses: Iterable[Loss], weights: Iterable[Number]) -> None:
+        chances = tuple(numbers.probability(weight, "weights") for weight in listed(weights, "weights"))
+        parts = tuple(a_loss(loss, "losses") for loss in listed(losses, "losses"))
+        if len(parts) != len(chances) or sum(chances) != 1:
+            raise InvalidArgument(
+                "weights must be as many as losses and add up to exactly 1.",
+                remedy="Pass Fractions, or floats whose printed decimals add up to 1.",
+            )
+        object.__setattr__(self, "relation", same_relation(parts))
+        object.__setattr__(self, "losses", parts)
+        object.__setattr__(self, "weights", chances)
+
+    @property
+    def tight(self) -> bool:
+        """Tight when every part is, and has a pair."""
+        return all(loss.tight for loss in self.losses) and self.directions() is not None
+
+    def directions(self) -> tuple[Worst, ...] | None:
+        """Direction by direction, the parts together; None where some part has no single pair."""
+        sides = [loss.directions() for loss in self.losses]
+        if any(side is None for side in sides):
+            return None
+        known = [side for side in sides if side is not None]
+        merged: list[Worst] = []
+        for i in range(max(len(side) for side in known)):
+            pairs = [collapse(side[min(i, len(side) - 1)]) for side in known]
+            found = [pair for pair in pairs if pair is not None]
+            if len(found) < len(pairs):
+                return None
+            merged.append(((mixed(tuple(zip(self.weights, found, strict=True))), 1),))
+        return tuple(dict.fromkeys(merged))
+
+    def moment(self, order: float) -> float:
+        """The logarithm of the weighted mean, in the worse direction of each part."""
+        return log_mean(self.weights, [loss.moment(order) for loss in self.losses])[1]
+
+    def enlarged(self, size: int) -> Mixture:
+        """The choice is the same for all neighbours, so part by part."""
+        return Mixture([loss.group(size) for loss in self.losses], self.weights)
+
+
+def mixed(parts: Parts) -> Pair:
+    """The pairs as one; finite ones stay finite."""
+    there = tuple((weight, pair) for weight, pair in parts if weight > 0)
+    finite = [(weight, pair) for weight, pair in there if isinstance(pair, Atoms)]
+    return _finite(finite) if len(finite) == len(there) else MixedPair(there)
+
+
+def _finite(parts: list[tuple[Fraction, Atoms]]) -> Atoms:
+    with flint.ctx.workprec(BITS):
+        atoms = [_scaled(atom, weight) for weight, pair in parts for atom in pair.atoms]
+        infinite = sum((ball(weight) * between(pair.infinite) for weight, pair in parts), arb(0))
+        missing = sum((ball(weight) * between(pair.missing) for weight, pair in parts), arb(0))
+        return Atoms(join(atoms), interval(infinite), interval(missing))
+
+
+def _scaled(atom: Atom, weight: Fraction) -> Atom:
+    p, q = (interval(ball(weight) * between(mass)) for mass in (atom.p, atom.q))
+    return Atom(atom.loss, p, q, atom.exact, atom.ratio)
+
+
+def log_mean(weights: Iterable[Fraction], logs: Iterable[float]) -> Interval:
+    """Enclose log Σ w e^k; infinite where a weighted term is."""
+    rows = [(weight, log) for weight, log in zip(weights, logs, strict=True) if weight > 0]
+    if any(math.isinf(log) for _, log in rows):
+        return (math.inf, math.inf)
+    with flint.ctx.workprec(BITS):
+        mean = sum((ball(weight) * ball(log).expm1() for weight, log in rows), arb(0))
+        return interval(mean.log1p())

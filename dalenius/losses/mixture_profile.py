@@ -1,0 +1,139 @@
+"""The privacy profile of Gaussian mixtures composed with each other and with Gaussians, by contour.
+
+Where a contour would need too many nodes or comes out too wide, the grid route answers instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dalenius.losses.grid import Grid
+from dalenius.losses.layout import Reading, read_at
+from dalenius.losses.loss import Worst
+from dalenius.losses.nodes import Part
+from dalenius.losses.plan import Sketch
+
+CLOSE = 2.0
+"""How far from the ε it was laid for a contour is read, in units of 1/c."""
+WIDE = 1e-4
+"""Relative width in ε, or in δ, from which the grid route is asked too."""
+
+
+@dataclass(frozen=True)
+class MixtureProfile:
+    """`sign` +1: L = λ under the mixtures (a unit is removed); −1: L = −λ under N(0, 1) (one is added).
+
+    `squared` is μ² of the Gaussians; `worst` is the same composition as pairs.
+    """
+
+    parts: tuple[Part, ...]
+    sign: int
+    squared: float
+    worst: Worst
+    _readings: list[tuple[float, Reading]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def top(self) -> float:
+        """The largest possible loss, rounded up."""
+        if self.sign > 0 or self.squared:
+            return math.inf
+        return -sum(p.times * math.log(p.weights[p.shifts.index(0.0)]) for p in self.parts) * (1 + 1e-14)
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε) for ε ≥ 0."""
+        if epsilon >= self.top:
+            return 0.0, 0.0
+        found = self._read(epsilon)
+        if found is None or found[1] - found[0] > WIDE * found[1]:
+            return tighter(found or (0.0, 1.0), lambda: Grid(self.worst).delta(epsilon))
+        return found
+
+    def _read(self, epsilon: float) -> tuple[float, float] | None:
+        for at, reading in self._readings:
+            if abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE:
+                return reading.read(epsilon)
+        log_delta = -20.0
+        for _ in range(8):
+            sketch = Sketch(self.parts, self.sign, log_delta, self.squared)
+            found = min(-1e-3, sketch.estimate(epsilon))
+            if abs(found - log_delta) < 3 or found < -690:
+                break
+            log_delta = found
+        return self._laid(sketch, epsilon)
+
+    def _laid(self, sketch: Sketch, epsilon: float) -> tuple[float, float] | None:
+        laid = read_at(sketch, epsilon)
+        if laid is None:
+            return None
+        self._readings.append((epsilon, laid))
+        del self._readings[:-32]
+        return laid.read(epsilon)
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta} for delta > 0."""
+        found = self._solved(delta)
+        if found is None or found[1] - found[0] > max(WIDE * found[1], 1e-9):
+            return tighter(found or (0.0, math.inf), lambda: Grid(self.worst).epsilon(delta))
+        return found
+
+    def _solved(self, delta: float) -> tuple[float, float] | None:
+        sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
+        guess = sketch.epsilon()
+        if guess < 0.05 * sketch.sizes[0]:
+            reading = read_at(sketch, 0.0)
+            if reading is not None and reading.read(0.0)[1] <= delta:
+                return 0.0, 0.0
+        for _ in range(8):
+            reading = read_at(sketch, guess)
+            if reading is None:
+                return None
+            found = solve(reading, delta, guess)
+            if abs(found - guess) * reading.contour.c < CLOSE:
+                break
+            guess = found
+        return bracket(reading, delta, found)
+
+
+def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+    """The intersection of two enclosures of one number."""
+    low, high = other()
+    return max(known[0], low), min(known[1], high)
+
+
+def solve(reading: Reading, delta: float, epsilon: float) -> float:
+    """ε with the middle of the reading near delta: Newton on log δ, as far as the reading has digits."""
+    most = 3.0 / reading.contour.c
+    for _ in range(60):
+        low, high = reading.read(epsilon)
+        value, h = 0.5 * (low + high), 1e-4 / reading.contour.c
+        if high - low > 0.3 * value:
+            return max(0.0, epsilon + (most if high > delta else -most))
+        slope = (0.5 * sum(reading.read(epsilon + h)) - value) / h
+        moved = math.log(delta / value) * value / slope if slope < 0 else math.copysign(most, value - delta)
+        epsilon, before = max(0.0, epsilon + max(-most, min(most, moved))), epsilon
+        if abs(epsilon - before) <= 1e-12 * epsilon:
+            break
+    return epsilon
+
+
+def bracket(reading: Reading, delta: float, epsilon: float) -> tuple[float, float]:
+    """The certified bracket around a solution."""
+    low, high = reading.read(epsilon)
+    h = 1e-4 / reading.contour.c
+    slope = abs(sum(reading.read(epsilon + h)) - low - high) / (2 * h) + 1e-300
+    width = max((high - low) / slope, 4e-16 * epsilon, 1e-300)
+    return _side(reading, delta, epsilon, -width), _side(reading, delta, epsilon, width)
+
+
+def _side(reading: Reading, delta: float, epsilon: float, width: float) -> float:
+    for _ in range(60):
+        at = epsilon + width
+        if at <= 0:
+            return 0.0
+        low, high = reading.read(at)
+        if (width > 0 and high <= delta) or (width < 0 and low >= delta):
+            return at
+        width *= 1.7
+    return math.inf if width > 0 else 0.0

@@ -1,0 +1,126 @@
+"""Tables of a Gaussian mixture on a grid: the ground under the contour route.
+
+Notation of docs/proofs/contour.md: φ is the standard normal density, w(x) = Σ pᵢ exp(aᵢx − aᵢ²/2) the
+ratio of the mixture Σ pᵢN(aᵢ, 1) to N(0, 1), and λ = log w. Cells are [jh, (j+1)h] with h a power
+of two, and nodes are their midpoints, so every node and edge is an exact float.
+
+Facts used (Lemma 1 there), for 0 ≤ t with (max a)·t ≤ π/2: |w(x+it)| ≤ w(x); |w(x+it)| and
+arg w(x+it) increase with x; |w(x+it)| decreases and arg w(x+it) increases with t.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.losses.pair import Floats
+from dalenius.losses.rounding import TINY, ULPS, U
+
+FUNCTION = 2 * ULPS * U
+"""Relative error of an elementary function."""
+LOG_ROOT_TWO_PI = 0.9189385332046727
+
+
+def normal_tail(x: float) -> float:
+    """Φ(−x), rounded up."""
+    return 0.5 * math.erfc(x / math.sqrt(2)) * (1 + 4 * FUNCTION * (1 + x * x)) + 1e-300
+
+
+@dataclass(frozen=True)
+class Part:
+    """The mixture Σ pᵢN(aᵢ, 1) against N(0, 1), composed `times` times. Some a is 0, the others above."""
+
+    weights: tuple[float, ...]
+    shifts: tuple[float, ...]
+    times: int
+
+    def log(self, x: Floats) -> Floats:
+        """λ(x), in plain floating point."""
+        pairs = zip(self.weights, self.shifts, strict=True)
+        return np.log1p(sum((p * np.expm1(a * x - a * a / 2) for p, a in pairs), np.zeros_like(x)))
+
+    def slope(self, x: float) -> float:
+        """λ′(x), in plain floating point."""
+        grown = [p * math.exp(a * x - a * a / 2) for p, a in zip(self.weights, self.shifts, strict=True)]
+        return sum(g * a for g, a in zip(grown, self.shifts, strict=True)) / sum(grown)
+
+    def turn(self, x: float, t: Floats) -> Floats:
+        """arg w(x + it), in plain floating point."""
+        real, imaginary = np.zeros_like(t), np.zeros_like(t)
+        for p, a in zip(self.weights, self.shifts, strict=True):
+            growth = p * math.exp(a * x - a * a / 2)
+            real += growth * np.cos(a * t)
+            imaginary += growth * np.sin(a * t)
+        return np.arctan2(imaginary, real)
+
+    def tail(self, x: float, s: int) -> float:
+        """∫ φ wˢ above x for s = 0 or 1, rounded up."""
+        return 1.001 * sum(p * normal_tail(x - s * a) for p, a in zip(self.weights, self.shifts, strict=True))
+
+    def beyond(self, x: float) -> tuple[float, float]:
+        """log of the masses of the mixture and of N(0, 1) above x, in plain floating point."""
+        tails = [(p, 0.5 * math.erfc((x - a) / math.sqrt(2))) for p, a in zip(self.weights, self.shifts, strict=True)]
+        return sum(p * tail for p, tail in tails), 0.5 * math.erfc(x / math.sqrt(2))
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """A part tabulated at the midpoints of the cells number `left` to `right` − 1 of width `step`."""
+
+    part: Part
+    step: float
+    left: int
+    right: int
+
+    @cached_property
+    def x(self) -> Floats:
+        """The nodes, exact."""
+        return (np.arange(self.left, self.right) + 0.5) * self.step
+
+    @cached_property
+    def edges(self) -> Floats:
+        """The cell edges, exact."""
+        return np.arange(self.left, self.right + 1) * self.step
+
+    @cached_property
+    def excess(self) -> tuple[Floats, Floats]:
+        """w − 1 at the nodes, and a bound on its error."""
+        value, error = np.zeros_like(self.x), np.zeros_like(self.x)
+        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
+            if a:
+                growth = np.expm1(a * self.x - a * a / 2)
+                value += p * growth
+                moved = (growth + 1) * (np.abs(a * self.x) + a * a) * (5 * U)
+                error += p * (np.abs(growth) * (FUNCTION + 8 * U) + moved)
+        return value, 1.001 * error + len(self.part.weights) * U * np.abs(value) + TINY
+
+    @cached_property
+    def log(self) -> tuple[Floats, Floats]:
+        """λ at the nodes, and a bound on its error."""
+        excess, error = self.excess
+        value = np.log1p(excess)
+        return value, 1.001 * error / (1 + excess - error) + FUNCTION * np.abs(value) + TINY
+
+    @cached_property
+    def log_density(self) -> Floats:
+        """log(h φ(x)) at the nodes."""
+        return -0.5 * self.x * self.x + (math.log(self.step) - LOG_ROOT_TWO_PI)
+
+    def tilted(self, s: float) -> tuple[Floats, Floats]:
+        """log(h φ wˢ) at the nodes, and a bound on the relative error of its exponential."""
+        log, log_error = self.log
+        exponent = self.log_density + s * log
+        moved = U * (2 * self.x * self.x + 64 + 4 * np.abs(s * log)) + abs(s) * log_error
+        return exponent, 1.01 * moved + 2 * FUNCTION
+
+    def polar(self, t: float, at: Floats) -> tuple[Floats, Floats]:
+        """log|w| and arg w at `at` + it, in plain floating point."""
+        real, imaginary = np.zeros_like(at), np.zeros_like(at)
+        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
+            growth = p * np.exp(a * at - a * a / 2)
+            real += growth * math.cos(a * t)
+            imaginary += growth * math.sin(a * t)
+        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)

@@ -1,0 +1,165 @@
+"""Rényi divergence, zCDP, and the way from moments to (ε, δ).
+
+D_α(P‖Q) = K(t)/t with t = α − 1 and K(t) = log E_P e^{tL}; D₁ is the Kullback–Leibler divergence.
+
+Theorem (Canonne, Kamath and Steinke 2020, Proposition 12). For every t > 0,
+    δ(ε) ≤ e^{K(t) − tε} · t^t/(1+t)^{1+t},
+so log(1/δ) ≥ tε − K(t) − t·log t + (1+t)·log(1+t), and ε follows by solving. Any t gives a bound; the best is
+looked for in plain floats and then evaluated in balls. Events of probability f that were set aside
+(approximate zCDP, Bun and Steinke 2016, Definition 8.1) make it f + (1−f)·δ(ε), and f of several releases is
+1 − Π(1 − fᵢ). Not tight: a bound on moments does not fix the profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+import flint
+from flint import arb
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses import concentration
+from dalenius.losses import divergence as divergences
+from dalenius.losses.balls import BITS, ball, upper
+from dalenius.losses.bound import Bound
+from dalenius.losses.composition import Composition, compose
+from dalenius.losses.enclosure import below
+from dalenius.losses.loss import Loss
+from dalenius.losses.pure import Approximate, Pure
+
+MOST_ALPHA = 10**9
+"""The largest order answered."""
+LEAST_ALPHA = 1 + Fraction(1, 10**6)
+"""The least order above 1 answered."""
+
+
+@runtime_checkable
+class Spared(Protocol):
+    """A kind that sets events aside."""
+
+    def spared(self) -> tuple[Fraction, Loss]:
+        """Their probability, and the loss that holds otherwise."""
+        ...
+
+
+@runtime_checkable
+class Ordered(Protocol):
+    """A kind that says something at certain orders only."""
+
+    def orders(self) -> tuple[float, ...]:
+        """The orders worth trying."""
+        ...
+
+
+def divergence(loss: Loss, alpha: Fraction) -> Bound:
+    """The Rényi divergence of order `alpha` in the worse direction; at 1, Kullback–Leibler's."""
+    if alpha != 1 and not LEAST_ALPHA <= alpha <= MOST_ALPHA:
+        raise InvalidArgument(
+            "alpha must be 1, or from 1.000001 to 1e9.", remedy="Choose alpha in that range."
+        )
+    return Bound(*divergences.enclose(loss, alpha), loss.tight)
+
+
+def zcdp(loss: Loss) -> Bound:
+    """The least ρ with ρ-zero-concentrated privacy."""
+    return Bound(*concentration.enclose(loss), loss.tight)
+
+
+@dataclass(frozen=True)
+class RenyiProfile:
+    """The profile that moments prove, from above; from below, nothing but 1 − e^ε."""
+
+    moment: Callable[[float], float]
+    failure: float = 0.0
+    tried: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(loss: Loss) -> RenyiProfile:
+        """From the moments of a loss, with the events that its parts set aside."""
+        failure, rest = set_aside(loss)
+        return RenyiProfile(rest.moment, failure, tuple(sorted(set(_orders(rest)))))
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        import numpy as np
+
+        least = float(below(np.array([epsilon]))[0][0])
+        best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
+        with flint.ctx.workprec(BITS):
+            power = _exponent(best, self.moment(best)) - ball(best) * ball(epsilon)
+            failure = ball(self.failure)
+            bound = upper(failure + (1 - failure) * power.exp())
+        return (least, max(least, min(bound, 1.0)) if not math.isnan(bound) else 1.0)
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose the least ε for `delta`."""
+        if not delta > self.failure:
+            return (0.0, math.inf)
+        with flint.ctx.workprec(BITS):
+            left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
+            need = float((1 / left).log())
+            best = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
+            bound = upper((_exponent(best, self.moment(best)) - left.log()) / ball(best))
+        return (0.0, max(bound, 0.0) if not math.isnan(bound) else math.inf)
+
+    def _best(self, cost: Callable[[float], float]) -> float:
+        """The order of least cost: among powers of two and those named, then by golden section."""
+        named = [t for t in self.tried if t > 0]
+        coarse = [2.0**k for k in range(-12, 31, 2)]
+        start = min(coarse + named, key=cost)
+        near = min(_golden(lambda x: cost(math.exp(x)), math.log(start) - 1.5, math.log(start) + 1.5), 700.0)
+        return min((start, math.exp(near)), key=cost)
+
+
+def set_aside(loss: Loss) -> tuple[float, Loss]:
+    """The probability of the events that a loss sets aside, rounded up, and what holds otherwise."""
+    terms = loss.terms if isinstance(loss, Composition) else ((loss, 1),)
+    parts = [(*_spared(part), n) for part, n in terms]
+    with flint.ctx.workprec(BITS):
+        log = sum((n * (-ball(failure)).log1p() for failure, _, n in parts), arb(0))
+        failure = upper(-log.expm1())
+    if not any(part[0] for part in parts):
+        return 0.0, loss
+    return failure, compose(part * n for _, part, n in parts)
+
+
+def _spared(loss: Loss) -> tuple[Fraction, Loss]:
+    if isinstance(loss, Approximate):
+        return loss.failure, Pure(loss.limit, relation=loss.relation)
+    return loss.spared() if isinstance(loss, Spared) else (Fraction(0), loss)
+
+
+def _orders(loss: Loss) -> Iterator[float]:
+    for part, _ in loss.terms if isinstance(loss, Composition) else ((loss, 1),):
+        if isinstance(part, Ordered):
+            yield from part.orders()
+
+
+def _rough(t: float, moment: float) -> float:
+    return moment + t * math.log(t) - (1 + t) * math.log1p(t)
+
+
+def _exponent(t: float, moment: float) -> arb:
+    x = ball(t)
+    return ball(moment) + x * x.log() - (1 + x) * x.log1p()
+
+
+def _golden(cost: Callable[[float], float], low: float, high: float) -> float:
+    """A local minimum of a function of one variable; any point it returns is a valid order."""
+    share = (math.sqrt(5) - 1) / 2
+    a, b = high - share * (high - low), low + share * (high - low)
+    left, right = cost(a), cost(b)
+    for _ in range(40):
+        if left < right:
+            high, b, right = b, a, left
+            a = high - share * (high - low)
+            left = cost(a)
+        else:
+            low, a, left = a, b, right
+            b = low + share * (high - low)
+            right = cost(b)
+    return a if left < right else b

@@ -1,0 +1,188 @@
+"""The shares of δ that need no contour: outcomes settled by one large release, or by none.
+
+Let χ₂ and χ₁ be the upper and the lower cutoff (docs/proofs/contour.md, Section 5). With L = λ under
+the mixture (sign +): if some release is cut off by χ₂ the total is above ε but for a Chernoff-small
+event, so this share of δ is (1 − ∏(1−p)ᵀ) − e^ε (1 − ∏(1−q)ᵀ) up to that event, p and q being what 1 − χ₂
+takes of the mixture and of N(0, 1); if every release is under χ₁ the total is below ε likewise and
+the share is nothing. With L = −λ under N(0, 1) (sign −) the two exchange their roles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.losses.contour import log_kappa
+from dalenius.losses.cutoff import Cutoff
+from dalenius.losses.moments import log_lowered, log_moment
+from dalenius.losses.nodes import FUNCTION, LOG_ROOT_TWO_PI, Nodes, Part, normal_tail
+from dalenius.losses.plan import NEARLY
+from dalenius.losses.rounding import U, exp_bound
+from dalenius.losses.window import Window
+
+
+@dataclass(frozen=True, eq=False)
+class Upper:
+    """What the upper cutoffs take of each part.
+
+    `windows` reach from where 1 − χ begins to where the part ends, `ends` are the ends of the
+    contour's grids, beyond which nothing is kept, and `exponent` serves the Chernoff bound, if any.
+    """
+
+    windows: tuple[Window, ...]
+    times: tuple[int, ...]
+    ends: tuple[tuple[float, float], ...]
+    sign: int
+    exponent: float | None
+    squared: float = 0.0
+
+    def share(self, epsilon: float) -> tuple[float, float]:
+        """Enclose the share of δ of outcomes in which some release is cut off."""
+        p_low, p_high = self._mixture if self.sign > 0 else self._plain
+        late = self._late(epsilon)
+        if self.sign < 0:
+            return 0.0, min(p_high, late)
+        q_low, q_high = self._plain
+        slip = 4 * U * (abs(epsilon) + 700) + 2 * FUNCTION
+        most = exp_bound(epsilon + math.log(q_high + 1e-300) + slip)
+        least = math.exp(min(0.0, epsilon + math.log(q_low) - slip)) if q_low > 0 else 0.0
+        return max(0.0, p_low - most), max(0.0, min(p_high, p_high - least + late))
+
+    @cached_property
+    def left(self) -> float:
+        """The mass that the grids leave out on the left, which may count or not."""
+        return 1.01 * sum(n * normal_tail(-x) for (x, _), n in zip(self.ends, self.times, strict=True))
+
+    @cached_property
+    def _mixture(self) -> tuple[float, float]:
+        return self._some(1)
+
+    @cached_property
+    def _plain(self) -> tuple[float, float]:
+        return self._some(0)
+
+    def _some(self, s: int) -> tuple[float, float]:
+        """1 − ∏ (1 − removed)^T, enclosed."""
+        low = high = 0.0
+        for window, (_, right), n in zip(self.windows, self.ends, self.times, strict=True):
+            value, error = removed(window, s)
+            error += float(window.cutoff.inside(np.array([right]))[0]) * window.nodes.part.tail(right, s)
+            low += n * math.log1p(-max(0.0, value - error))
+            high += n * math.log1p(-min(0.999, value + error))
+        return max(0.0, -math.expm1(low) * (1 - 64 * U - self.left)), -math.expm1(high) * (1 + 64 * U)
+
+    def _late(self, epsilon: float) -> float:
+        """A release was cut off and yet the total is on the other side of ε.
+
+        For releases below the level that settles the outcome, only the smallness of 1 − χ is used.
+        """
+        if self.exponent is None:
+            return math.inf
+        early = exp_bound(epsilon if self.sign > 0 else 0.0) * self._early
+        moved = (1 + self.exponent) * epsilon if self.sign > 0 else -self.exponent * epsilon
+        return 1.01 * (early + sum(exp_bound(moved + one) for one in self._late_logs))
+
+    @cached_property
+    def _early(self) -> float:
+        return sum(n * below_level(w) for w, n in zip(self.windows, self.times, strict=True))
+
+    @cached_property
+    def _late_logs(self) -> list[float]:
+        t = self.exponent or 1.0
+        total = log_kappa(t) + self.squared * t * (t + 1) / 2
+        for window, (left, _), n in zip(self.windows, self.ends, self.times, strict=True):
+            total += n * log_lowered(whole(window.nodes.part, left, float(window.nodes.edges[-1])), t)
+        return [total + math.log(n) + log_settled(w, t) for w, n in zip(self.windows, self.times, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Lower:
+    """What lies under the lower cutoff altogether."""
+
+    window: Window
+    times: int
+    sign: int
+    exponent: float
+
+    def share(self, epsilon: float) -> tuple[float, float]:
+        """Enclose the share of δ of outcomes in which every release is under the lower cutoff."""
+        t, n = self.exponent, self.times
+        value, error = self._moments[0]
+        late = log_kappa(t) + n * (value + error) + ((1 + t) * epsilon if self.sign < 0 else -t * epsilon)
+        mass = 1.01 * exp_bound(late)
+        if self.sign > 0:
+            return 0.0, mass
+        (p, p_error), (q, q_error) = self._moments[1:]
+        low = math.exp(n * (p - p_error)) - exp_bound(epsilon + n * (q + q_error))
+        high = math.exp(n * (p + p_error)) - min(1.0, exp_bound(epsilon + n * (q - q_error)))
+        return max(0.0, low - 16 * FUNCTION), max(0.0, high) + mass + 16 * FUNCTION
+
+    @cached_property
+    def _moments(self) -> tuple[tuple[float, float], ...]:
+        return tuple(log_moment(self.window, s) for s in (1 + self.exponent, 0.0, 1.0))
+
+
+def whole(part: Part, left: float, right: float) -> Window:
+    """The part on the whole line, as far as its mass matters."""
+    step = 2.0**-6
+    nodes = Nodes(part, step, math.floor(left / step), math.ceil(right / step))
+    return Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0))
+
+
+def taken(part: Part, cutoff: Cutoff, tail: float) -> Window:
+    """The window on which what a cutoff takes is integrated: from 14 widths below its middle to the tail."""
+    step = taken_step(cutoff)
+    nodes = Nodes(part, step, math.floor((cutoff.middle - 14 * cutoff.width) / step), math.ceil(max(tail, cutoff.middle + 1) / step))
+    return Window(nodes, cutoff)
+
+
+def taken_step(cutoff: Cutoff) -> float:
+    """The step of that window; the cutoff must be in the middle of two of its cells."""
+    return 2.0 ** math.floor(math.log2(cutoff.width / 2.6))
+
+
+def removed(window: Window, s: int) -> tuple[float, float]:
+    """∫ (1 − χ) φ wˢ over the line for s = 0 or 1, and a bound on its error."""
+    exponent, error = window.nodes.tilted(s)
+    terms = np.exp(exponent) * window.outside
+    right = float(window.nodes.edges[-1])
+    part = window.nodes.part
+    tail = part.tail(right, s)
+    slip = float(terms @ (error + 16 * FUNCTION)) + 0.002 * tail
+    return math.fsum(terms) + tail, 1.01 * (slip + float(window.outside_edges[0])) + _removed_midpoint(window, s)
+
+
+def _removed_midpoint(window: Window, s: int) -> float:
+    """Lemma 2 for (1 − χ) φ wˢ: at the right end it is the plain Gaussian tail."""
+    t, step = window.height, window.nodes.step
+    log = window.line(0.0)[0]
+    base = window.log_height + (t * t / 2 - 2 * math.pi * t / step) + s * log[1:]
+    strip = float(np.exp(base) @ window.most_outside(t))
+    ends = window.nodes.edges[[0, -1]]
+    size = np.exp(-ends * ends / 2 - LOG_ROOT_TWO_PI + s * log[[0, -1]]) * window.outside_edges[[0, -1]]
+    rate = 2 * math.pi / step - t * (0.5 + window.cutoff.width**-2)
+    return 2.01 * strip + 2.01 * float(size.sum()) / rate if rate > 0 else math.inf
+
+
+def _level(window: Window) -> int:
+    """A cell edge beyond the level which settles the outcome, where 1 − χ is still small."""
+    return int(np.searchsorted(window.nodes.edges, window.cutoff.middle - (NEARLY - 0.7) * window.cutoff.width))
+
+
+def below_level(window: Window) -> float:
+    """At least ∫ (1 − χ) φ left of the level."""
+    at = _level(window)
+    return 1.01 * float(np.exp(window.log_height[:at]) @ window.outside_edges[1 : at + 1] + window.outside_edges[0])
+
+
+def log_settled(window: Window, t: float) -> float:
+    """At least log ∫ (1 − χ) φ w^{−t} right of the level."""
+    at = _level(window)
+    log = window.line(0.0)[0][at:]
+    exponent = window.log_height[at:] - t * log[:-1] + t * 32 * U
+    value = np.exp(exponent - exponent.max()) @ window.outside_edges[at + 1 :]
+    tail = math.log(normal_tail(float(window.nodes.edges[-1]))) - t * float(log[0])
+    return max(float(exponent.max()) + math.log(1.001 * float(value)), tail) + math.log(2)

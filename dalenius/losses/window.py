@@ -1,0 +1,80 @@
+"""A part seen through a smooth cutoff: tables shared by all tilts, computed once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.losses.cutoff import Cutoff
+from dalenius.losses.nodes import LOG_ROOT_TWO_PI, Nodes
+from dalenius.losses.pair import Floats
+from dalenius.losses.rounding import TINY
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """`nodes` under `cutoff`, whose middle lies on a cell edge."""
+
+    nodes: Nodes
+    cutoff: Cutoff
+    _lines: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def inside(self) -> Floats:
+        """χ at the nodes."""
+        return self.cutoff.inside(self.nodes.x)
+
+    @cached_property
+    def outside(self) -> Floats:
+        """1 − χ at the nodes."""
+        return self.cutoff.outside(self.nodes.x)
+
+    @cached_property
+    def inside_edges(self) -> Floats:
+        """χ at the edges."""
+        return self.cutoff.inside(self.nodes.edges)
+
+    @cached_property
+    def outside_edges(self) -> Floats:
+        """1 − χ at the edges."""
+        return self.cutoff.outside(self.nodes.edges)
+
+    @cached_property
+    def _beyond_middle(self) -> NDBool:
+        return self.nodes.edges[:-1] >= self.cutoff.middle
+
+    def most_inside(self, t: float) -> Floats:
+        """At least |χ(x+it)| for all x of each cell."""
+        return np.where(self._beyond_middle, self._grown(t, self.inside_edges[:-1]), 1 + self._grown(t, self.outside_edges[1:]))
+
+    def most_outside(self, t: float) -> Floats:
+        """At least |1 − χ(x+it)| for all x of each cell."""
+        return np.where(self._beyond_middle, 1 + self._grown(t, self.inside_edges[:-1]), self._grown(t, self.outside_edges[1:]))
+
+    def _grown(self, t: float, small: Floats) -> Floats:
+        """E·small, where what underflowed counts as the least positive number."""
+        return self.cutoff.growth(t) * np.maximum(small, TINY)
+
+    @cached_property
+    def log_height(self) -> Floats:
+        """log of h times the most that φ is on each cell."""
+        edges = self.nodes.edges
+        nearest = np.where((edges[:-1] < 0) & (edges[1:] > 0), 0.0, np.minimum(np.abs(edges[:-1]), np.abs(edges[1:])))
+        return -nearest * nearest / 2 + (math.log(self.nodes.step) - LOG_ROOT_TWO_PI)
+
+    def line(self, t: float) -> tuple[Floats, Floats]:
+        """log|w| and arg w at the edges + it."""
+        if t not in self._lines:
+            self._lines[t] = self.nodes.polar(t, self.nodes.edges)
+        return self._lines[t]
+
+    @cached_property
+    def height(self) -> float:
+        """The height of the strip used for the midpoint rule."""
+        return min(math.pi / 2 / max(self.nodes.part.shifts), 4.0, 4 * self.cutoff.width)
+
+
+NDBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

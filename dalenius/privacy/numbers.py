@@ -1,0 +1,99 @@
+"""Numbers at the public boundary, read exactly.
+
+A float is read as the decimal it prints: 0.1 is one tenth, so ten times 0.1 is one. Noise and
+charge derive from the same rational. Each reader names the argument and its allowed range.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from collections.abc import Callable
+from typing import SupportsFloat
+
+from dalenius.errors import InvalidArgument
+
+Number = int | float | Fraction | Decimal | SupportsFloat
+
+MOST_STEPS = 10**12
+
+
+def exact(value: object, name: str) -> Fraction:
+    """The rational number that `value` prints as."""
+    number = _rational(value)
+    if number is None:
+        raise InvalidArgument(
+            f"{name} must be a finite number, not {_shown(value)}.",
+            remedy=f"Pass {name} as an int, float, Fraction or Decimal.",
+        )
+    return number
+
+
+def positive(value: object, name: str) -> Fraction:
+    """A number above zero."""
+    return _within(exact(value, name), name, "above 0", lambda x: x > 0)
+
+
+def at_least(value: object, name: str, least: int) -> Fraction:
+    """A number not below `least`."""
+    return _within(exact(value, name), name, f"{least} or more", lambda x: x >= least)
+
+
+def non_negative(value: object, name: str) -> Fraction:
+    """A number not below zero."""
+    return at_least(value, name, 0)
+
+
+def probability(value: object, name: str) -> Fraction:
+    """A number in [0, 1]."""
+    return _within(exact(value, name), name, "in [0, 1]", lambda x: 0 <= x <= 1)
+
+
+def rate(value: object, name: str) -> Fraction:
+    """A number in (0, 1]."""
+    return _within(exact(value, name), name, "in (0, 1]", lambda x: 0 < x <= 1)
+
+
+def delta(value: object, name: str = "delta") -> Fraction:
+    """A number in [0, 1)."""
+    return _within(exact(value, name), name, "in [0, 1)", lambda x: 0 <= x < 1)
+
+
+def count(value: object, name: str, *, least: int = 1, most: int = MOST_STEPS) -> int:
+    """A whole number in [least, most]."""
+    number = exact(value, name)
+    if number.denominator != 1 or not least <= number <= most:
+        raise InvalidArgument(
+            f"{name} must be a whole number from {least} to {most:.0e}, not {_shown(value)}.".replace("e+", "e"),
+            remedy=f"Pass {name} as an int in that range.",
+        )
+    return int(number)
+
+
+def _within(number: Fraction, name: str, allowed: str, test: Callable[[Fraction], bool]) -> Fraction:
+    if not test(number):
+        raise InvalidArgument(
+            f"{name} must be {allowed}, not {_shown(number)}.", remedy=f"Choose {name} {allowed}."
+        )
+    return number
+
+
+def _rational(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(value)
+    if isinstance(value, Decimal):
+        return Fraction(value) if value.is_finite() else None
+    if isinstance(value, Real):
+        number = float(value)
+        return Fraction(repr(number)) if math.isfinite(number) else None
+    return None
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Fraction):
+        return f"{float(value):.10g}" if abs(value) < 10**300 else "a huge number"
+    return f"{value!r}" if isinstance(value, int | float | Decimal) else f"a {type(value).__name__}"

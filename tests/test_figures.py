@@ -1,0 +1,69 @@
+"""Figures are values; drawing them is deterministic and needs the plot extra only then."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from dalenius.errors import InvalidArgument, MissingExtra
+from dalenius.figures import Figure, Series
+
+FIGURE = Figure(
+    "Errors of the best test",
+    "false-positive rate",
+    "false-negative rate",
+    series=[
+        Series("best test", [0.001, 0.1, 1], [0.99, 0.5, 0]),
+        Series("guessing", [0.001, 1], [0.999, 0], style="dashed"),
+        Series("seen", [0.5], [0.25], style="points"),
+        Series("certified", [0.001, 0.5, 1], [0.9, 0.2, 0], style="steps"),
+    ],
+    x_scale="log",
+    notes=["Ten steps at noise multiplier 4.", "Lower is worse for privacy."],
+)
+
+
+def test_a_figure_is_a_value() -> None:
+    assert Figure.from_json(FIGURE.to_json()) == FIGURE
+    assert hash(Figure.from_json(FIGURE.to_json())) == hash(FIGURE)
+
+
+def test_svg_is_deterministic_and_well_formed(tmp_path: Path) -> None:
+    first, second = FIGURE.save(tmp_path / "a.svg"), FIGURE.save(str(tmp_path / "b.svg"))
+    assert first.read_bytes() == second.read_bytes()
+    assert ET.fromstring(first.read_text()).tag.endswith("svg")
+    assert FIGURE._repr_svg_() == first.read_text()
+
+
+def test_png_is_written(tmp_path: Path) -> None:
+    assert FIGURE.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_error_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"dalenius\[plot\]"):
+        FIGURE.save(tmp_path / "a.svg")
+    assert not (tmp_path / "a.svg").exists()
+    assert FIGURE._repr_svg_() is None
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: Series("s", [1], [1, 2]), "length"),
+        (lambda: Series("s", [1], [float("inf")]), "finite"),
+        (lambda: Series("s", [1], [1], style="wavy"), "style"),
+        (lambda: Figure("t", "x", "y", [], y_scale="cubic"), "y_scale"),
+        (lambda: FIGURE.save("picture.gif"), ".svg, .png"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make: object, named: str) -> None:
+    with pytest.raises(InvalidArgument, match=named):
+        make()

@@ -1,0 +1,38 @@
+"""Importing the package loads nothing heavy: each dependency arrives with the first use of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+THIRD_PARTY = {"numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dalenius",
+        "import dalenius.losses",
+        "import dalenius.privacy",
+        "import dalenius.errors",
+        "import dalenius.figures",
+        "import dalenius.privacy.unit",
+        "import dalenius as dp; dp.Unit('person')",
+        "import dalenius as dp; dir(dp), dp.__version__",
+    ],
+)
+def test_nothing_but_the_interpreter_is_loaded(statement: str) -> None:
+    assert loaded_by(statement) & THIRD_PARTY == set()
+
+
+def test_describing_a_loss_loads_numpy_at_most() -> None:
+    described = loaded_by("from dalenius.losses import Gaussian; Gaussian(noise_multiplier=4)")
+    assert described & THIRD_PARTY <= {"numpy"}

@@ -1,0 +1,92 @@
+"""Every public name is exported on purpose, documented, and never rebound by an import."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+EXPORTED = {
+    "dalenius": {"Bound", "Figure", "Loss", "Unit"},
+    "dalenius.privacy": {"Grid", "Sensitivity", "Unit", "clip_norm", "exact_sum", "steps_between"},
+    "dalenius.losses": {
+        "Approximate",
+        "Bound",
+        "BoundedRange",
+        "Comparison",
+        "Composition",
+        "DiscreteGaussian",
+        "DiscreteLaplace",
+        "DiscretePair",
+        "Gaussian",
+        "GaussianDP",
+        "GaussianMixture",
+        "Laplace",
+        "Loss",
+        "MeanConcentrated",
+        "Mixture",
+        "PrivacyLossDistribution",
+        "Pure",
+        "RandomizedResponse",
+        "Renyi",
+        "Skellam",
+        "TradeoffCurve",
+        "ZeroConcentrated",
+        "calibrate",
+        "compare",
+        "compose",
+    },
+}
+NAMES = [(package, name) for package, names in EXPORTED.items() for name in sorted(names)]
+
+REBOUND = """
+import importlib, pkgutil, types
+import dalenius
+for module in pkgutil.walk_packages(dalenius.__path__, "dalenius."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for package in {packages!r}:
+    exports = importlib.import_module(package)
+    for name in exports.__all__:
+        if isinstance(getattr(exports, name), types.ModuleType):
+            print(package, name)
+"""
+
+
+@pytest.mark.parametrize("package", EXPORTED)
+def test_what_is_exported_is_what_is_listed_here(package: str) -> None:
+    module = importlib.import_module(package)
+    assert set(module.__all__) == EXPORTED[package]
+    assert len(module.__all__) == len(set(module.__all__))
+    assert set(module.__all__) <= set(dir(module))
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES)
+def test_a_public_name_is_documented(package: str, name: str) -> None:
+    value = getattr(importlib.import_module(package), name)
+    assert inspect.getdoc(value), f"{package}.{name} has no docstring"
+    members = vars(value).items() if inspect.isclass(value) else ()
+    for member, what in members:
+        if not member.startswith("_") and (callable(what) or isinstance(what, property | staticmethod)):
+            assert inspect.getdoc(getattr(value, member)), f"{package}.{name}.{member} has no docstring"
+
+
+def test_a_name_that_is_not_listed_is_not_there() -> None:
+    for package in EXPORTED:
+        assert not hasattr(importlib.import_module(package), "nonsense")
+
+
+@pytest.mark.parametrize("package", EXPORTED)
+def test_no_exported_name_is_also_a_module(package: str) -> None:
+    modules = {module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__)}
+    assert EXPORTED[package] & modules == set()
+
+
+def test_importing_every_module_rebinds_no_exported_name() -> None:
+    code = REBOUND.format(packages=list(EXPORTED))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
