@@ -33,6 +33,6 @@ def test_nothing_but_the_interpreter_is_loaded(statement: str) -> None:
     assert loaded_by(statement) & THIRD_PARTY == set()
 
 
-def test_describing_a_loss_loads_numpy_at_most() -> None:
+def test_describing_a_loss_loads_no_more_than_numpy_and_flint() -> None:
     described = loaded_by("from dalenius.losses import Gaussian; Gaussian(noise_multiplier=4)")
-    assert described & THIRD_PARTY <= {"numpy"}
+    assert described & THIRD_PARTY <= {"numpy", "flint"}

@@ -13,7 +13,6 @@ import typer
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
 from dalenius.errors import DaleniusError, MissingExtra
-from dalenius.privacy import numbers
 
 Expression = Annotated[
     str, typer.Argument(help='A loss, such as "gaussian(4).poisson(0.01) * 10000", or its JSON.')
@@ -69,12 +68,12 @@ def calibrate(expression: Expression, epsilon: Epsilon, delta: Delta, json: Json
     from dalenius.losses import calibrate as find
 
     losses_of, failure = family(expression), exact(delta, "delta")
-    unknown = find(losses_of, epsilon=exact(epsilon, "epsilon"), delta=failure)
-    loss = losses_of(numbers.exact(unknown, "unknown"))
+    unknown = find(losses_of, epsilon=exact(epsilon, "epsilon"), delta=failure, name="number")
+    loss = losses_of(unknown)
     if json:
         emit_json({"loss": loss, "unknown": unknown, "delta": failure, "epsilon": loss.epsilon(failure)})
     else:
-        typer.echo(f"{unknown:.17g}")
+        typer.echo(f"{float(unknown):.13g}")
 
 
 @app.command()

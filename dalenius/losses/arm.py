@@ -78,7 +78,10 @@ class Arm:
 
     def _size(self, end: int, t: float) -> float:
         """At least φ|w(x+iτ)|ˢ at an edge, for 0 ≤ τ ≤ t."""
-        x, log = float(self.window.nodes.edges[end]), float(self.window.line(0.0 if self.s > 0 else t)[0][end])
+        x, log = (
+            float(self.window.nodes.edges[end]),
+            float(self.window.line(0.0 if self.s > 0 else t)[0][end]),
+        )
         return 1.001 * exp_bound(-x * x / 2 - LOG_ROOT_TWO_PI + self.s * log)
 
     def decay(self, y: float, theta: float) -> float:
@@ -91,9 +94,18 @@ class Arm:
         leak = 1 + window.cutoff.growth(theta) * float(window.outside_edges[flat])
         main = float(np.exp(exponent).sum()) * slack * leak
         rough = self._riemann(y, theta, 0, window.most_inside(theta))
-        exact = main + self._flat_error(theta, flat) + self._riemann(y, theta, flat, window.most_inside(theta))
-        kept = (1 + window.cutoff.growth(theta) * float(window.outside_edges[0]), float(window.inside_edges[-1]))
-        return min(rough, exact) + self._rise(0, y, theta, kept[0], 0.5) + self._rise(-1, y, theta, kept[1], 0.5 + window.cutoff.width**-2)
+        exact = (
+            main + self._flat_error(theta, flat) + self._riemann(y, theta, flat, window.most_inside(theta))
+        )
+        kept = (
+            1 + window.cutoff.growth(theta) * float(window.outside_edges[0]),
+            float(window.inside_edges[-1]),
+        )
+        return (
+            min(rough, exact)
+            + self._rise(0, y, theta, kept[0], 0.5)
+            + self._rise(-1, y, theta, kept[1], 0.5 + window.cutoff.width**-2)
+        )
 
     def _rise(self, end: int, y: float, theta: float, kept: float, bend: float) -> float:
         """At least ∫₀^θ kept·φ|w|ˢ e^{bend·τ² − y arg w(x+iτ)} dτ at an edge x: a side of the moved contour.
@@ -164,12 +176,12 @@ class Turns:
     @cached_property
     def small(self) -> Complexes:
         """The small angles, one row for each."""
-        return turned(self.loss, self.step * np.arange(min(BLOCK, self.count)))
+        return turned(self.loss, self.step * np.arange(min(BLOCK, self.count), dtype=np.float64))
 
     @cached_property
     def large(self) -> Complexes:
         """The large angles."""
-        return turned(self.loss, self.step * BLOCK * np.arange(-(-self.count // BLOCK)))
+        return turned(self.loss, self.step * BLOCK * np.arange(-(-self.count // BLOCK), dtype=np.float64))
 
     def sums(self, weights: Floats) -> Complexes:
         """Σ weights (e^{iky·loss} − 1), a matrix product once count is large."""

@@ -12,27 +12,36 @@ from fractions import Fraction
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses.loss import Loss
+from dalenius.losses.rounding import floor
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
 LEAST, MOST = 1e-6, 1e12
 """Where a parameter is looked for."""
-NARROW = 1e-9
+NARROW = 1e-10
 """Relative distance of the answer from the least parameter."""
 
 
 def calibrate(
     family: Callable[[Fraction], Loss], *, epsilon: Number, delta: Number, name: str = "parameter"
 ) -> Fraction:
-    """The least parameter, to nine digits, with which family(parameter) is (epsilon, delta)-private."""
+    """The least parameter, to ten digits, with which family(parameter) is (epsilon, delta)-private."""
     limit, failure = numbers.positive(epsilon, "epsilon"), numbers.delta(delta)
 
     def excess(log_parameter: float) -> float:
-        cost = family(read(log_parameter)).epsilon(failure).upper
-        return math.log(cost / float(limit)) if 0 < cost < math.inf else (-40.0 if cost == 0 else 40.0)
+        loss = family(read(log_parameter))
+        if failure == 0:
+            return _ratio(loss.epsilon(0).upper, float(limit))
+        return _ratio(loss.delta(limit).upper, floor(failure))
 
     low, high = _bracket(excess, name)
     return read(_narrow(excess, low, high))
+
+
+def _ratio(cost: float, allowed: float) -> float:
+    """log(cost/allowed), kept near zero; positive just where the cost is above."""
+    size = math.log(max(cost, 1e-300)) - math.log(allowed) if cost < math.inf else 40.0
+    return max(min(size, 40.0), 1e-18) if cost > allowed else min(max(size, -40.0), 0.0)
 
 
 def read(log_parameter: float) -> Fraction:
@@ -60,8 +69,8 @@ def _bracket(excess: Callable[[float], float], name: str) -> tuple[float, float]
 
 
 def _narrow(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Regula falsi with the Illinois rule on the logarithms: ε is close to a power of the parameter."""
-    f_low, f_high = excess(low), excess(high)
+    """Regula falsi with the Illinois rule, on logarithms."""
+    f_low, f_high, kept = excess(low), excess(high), 0
     for round_ in range(60):
         if high - low < NARROW:
             break
@@ -69,7 +78,7 @@ def _narrow(excess: Callable[[float], float], low: float, high: float) -> float:
         middle = min(max(middle, low + NARROW / 3), high - NARROW / 3)
         value = excess(middle)
         if value > 0:
-            low, f_low, f_high = middle, value, f_high / 2
+            low, f_low, f_high, kept = middle, value, f_high / 2 if kept > 0 else f_high, 1
         else:
-            high, f_high, f_low = middle, value, f_low / 2
+            high, f_high, f_low, kept = middle, value, f_low / 2 if kept < 0 else f_low, -1
     return high

@@ -9,7 +9,7 @@
     optimal                4.7746  exact
     moments                5.5794  upper bound
     moments, sharper       5.0812  upper bound
-    zcdp                   5.7549  upper bound
+    zcdp                   5.7542  upper bound
 
 Theorems that start from (ε_i, δ_i) get each term of the composition at its own ε: at δ_i = 0 where
 that is finite, else at an equal share of δ. Those that start from moments or ρ get the loss's own.
@@ -29,8 +29,10 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses import theorems
 from dalenius.losses.bound import Bound
 from dalenius.losses.composition import Composition
+from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.guarantee import Guarantee, Status, Step, bound_fields
 from dalenius.losses.loss import Loss
+from dalenius.losses.poisson import Poisson
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -185,7 +187,6 @@ def _from_moments(loss: Loss, delta: Fraction) -> Iterator[Guarantee]:
 def _from_limit(terms: Terms, delta: Fraction) -> Iterator[Guarantee]:
     """The central limit, for repeated Gaussian steps on Poisson samples."""
     term, count = terms[0]
-    noise = getattr(getattr(term, "loss", term), "noise_multiplier", None)
-    rate = getattr(term, "sampling_rate", None)
-    if len(terms) == 1 and noise is not None and rate is not None:
+    if len(terms) == 1 and isinstance(term, Poisson) and isinstance(term.loss, Gaussian):
+        noise, rate = term.loss.noise_multiplier, term.sampling_rate
         yield theorems.gdp_clt(noise, sampling_rate=rate, count=count, delta=delta)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dalenius.losses.loss import Loss, Worst, same_relation
+from dalenius.losses.pair import Pair
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
 
@@ -20,11 +21,10 @@ class Composition(Loss, kind="composition"):
     """Losses and how often each occurs, in a canonical order."""
 
     terms: tuple[tuple[Loss, int], ...]
+    relation: Relation = field(init=False, repr=False)
 
-    @property
-    def relation(self) -> Relation:  # type: ignore[override]
-        """The relation all terms share."""
-        return self.terms[0][0].relation
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", same_relation(tuple(loss for loss, _ in self.terms)))
 
     @property
     def tight(self) -> bool:
@@ -33,14 +33,15 @@ class Composition(Loss, kind="composition"):
 
     def directions(self) -> tuple[Worst, ...] | None:
         """Direction by direction, the worst cases of all terms together."""
-        parts = [(loss.directions(), n) for loss, n in self.terms]
-        if any(part is None for part, _ in parts):
+        known = [
+            (part, n) for part, n in ((loss.directions(), n) for loss, n in self.terms) if part is not None
+        ]
+        if len(known) < len(self.terms):
             return None
-        width = max(len(part) for part, _ in parts if part is not None)
         merged = []
-        for i in range(width):
-            pairs: Counter[object] = Counter()
-            for part, n in parts:
+        for i in range(max(len(part) for part, _ in known)):
+            pairs: Counter[Pair] = Counter()
+            for part, n in known:
                 for pair, times in part[min(i, len(part) - 1)]:
                     pairs[pair] += n * times
             merged.append(tuple(pairs.items()))
@@ -62,7 +63,7 @@ def compose(losses: Iterable[Loss], *, times: int = 1) -> Loss:
     for n in total.values():
         numbers.count(n, "count")
     if len(total) == 1:
-        (only, n), = total.items()
+        ((only, n),) = total.items()
         if n == 1:
             return only
     return Composition(tuple(sorted(total.items(), key=lambda item: item[0].to_json())))

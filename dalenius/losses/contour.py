@@ -39,18 +39,37 @@ class Contour:
 
     def read(self, epsilon: float) -> tuple[float, float]:
         """Enclose the integral at ε."""
+        low, high = self.reads(np.array([epsilon]))
+        return float(low[0]), float(high[0])
+
+    def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose the integral at every ε of an array."""
         exponent = self.log_scale - self.c * epsilon
-        if not exponent + math.log(1 + self._size) < 600:
-            return -math.inf, math.inf
-        y = self.step * np.arange(len(self.terms))
-        scale = math.exp(exponent) * self.step / math.pi
-        turned = self.terms * np.exp(-1j * y * epsilon)
-        value = scale * (math.fsum(turned.real) - 0.5 * float(turned[0].real))
-        moved = self.errors + np.abs(self.terms) * (4 * U * y * abs(epsilon) + 2 * FUNCTION)
-        relative = self.scale_error + 4 * U * (abs(self.log_scale) + abs(self.c * epsilon) + 8) + FUNCTION
-        error = 1.01 * scale * float(moved.sum()) + abs(value) * 1.01 * relative
-        error += exp_bound(self.log_truncation - self.c * epsilon)
-        return value - error - self._aliased(epsilon), value + error
+        if not float(exponent.max()) + math.log(1 + self._size) < 600:
+            return np.full_like(epsilon, -math.inf), np.full_like(epsilon, math.inf)
+        scale = np.exp(exponent) * (self.step / math.pi)
+        y, far = self.step * np.arange(len(self.terms)), np.abs(epsilon)
+        turned = np.exp(-1j * np.outer(epsilon, y)) @ self._halved
+        size = np.abs(self.terms)
+        moved = (
+            float(self.errors.sum())
+            + 4 * U * float(size @ y) * far
+            + (2 * FUNCTION + len(y) * U) * float(size.sum())
+        )
+        relative = self.scale_error + 4 * U * (abs(self.log_scale) + self.c * far + 8) + FUNCTION
+        value = scale * turned.real
+        error = 1.01 * (scale * moved + np.abs(value) * relative)
+        cut = np.array([exp_bound(v) for v in (self.log_truncation - self.c * epsilon).tolist()])
+        alias = np.array([self._aliased(e) for e in epsilon.tolist()])
+        return value - error - cut - alias, value + error + cut
+
+    @cached_property
+    def _halved(self) -> Complexes:
+        """The terms, the one on the real axis counted half: those below it are conjugates."""
+        weights = np.ones(len(self.terms))
+        weights[0] = 0.5
+        halved: Complexes = self.terms * weights
+        return halved
 
     @cached_property
     def _size(self) -> float:
@@ -72,9 +91,16 @@ def log_kappa(c: float) -> float:
 
 
 def lay(
-    arms: list[tuple[Arm, int]], below: tuple[Arm, int] | None, *, sign: int, c: float, step: float, count: int, squared: float
+    arms: list[tuple[Arm, int]],
+    below: tuple[Arm, int] | None,
+    *,
+    sign: int,
+    c: float,
+    step: float,
+    count: int,
+    squared: float,
 ) -> tuple[float, float, Complexes, Floats]:
-    """The integrand without e^{−zε} at c + iky, k < count, over its size at c: log size, error, terms, errors.
+    """The integrand without e^{−zε} at c + iky, k < count, over its size at c.
 
     With `below`, the product over all arms less the power of that lower arm. Gaussians with μ² = `squared`
     multiply it by e^{μ²z(z+1)/2}.
@@ -127,4 +153,4 @@ def midpoint(arm: Arm, extent: float, count: int) -> Floats:
     """Lemma 2 at every node, by quarters of the range."""
     levels = arm.midpoint_error(extent * np.array([0.25, 0.5, 0.75, 1.0]))
     quarter = np.minimum(np.ceil(np.arange(count) * (4 / max(1, count - 1))), 4).astype(int) - 1
-    return levels[np.maximum(quarter, 0)]
+    return np.asarray(levels[np.maximum(quarter, 0)])

@@ -20,8 +20,11 @@ REACH = 6.3
 
 
 def half_erfc(values: Floats) -> Floats:
-    """½ erfc, elementwise, by the C library."""
-    return 0.5 * np.array([math.erfc(v) for v in values.tolist()])
+    """½ erfc, elementwise, by the C library where it is neither 1 to the last digit nor an underflow."""
+    result = np.where(values < 0, 1.0, 0.0)
+    near = np.flatnonzero((values > -6.5) & (values < 27.5))
+    result[near] = [0.5 * math.erfc(v) for v in values[near].tolist()]
+    return result
 
 
 @dataclass(frozen=True)

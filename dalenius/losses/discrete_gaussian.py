@@ -1,8 +1,9 @@
 """The discrete Gaussian mechanism: P(x) ∝ e^{−x²/2σ²} on the integers.
 
 Theorem (Canonne, Kamath and Steinke 2020, Theorem 7 and Section 2). With integer sensitivity Δ the worst
-pair for a scalar is the law and its shift by Δ. The loss at x is (Δ² − 2xΔ)/(2σ²): it lives on a lattice
-of step Δ/σ². It is attained and its own reverse. With Z(a) = Σ_x e^{−(x+a)²/2σ²},
+pair for a scalar is the law and its shift by Δ; a lesser shift is no worse, the law being log-concave. The
+loss at x is (Δ² − 2xΔ)/(2σ²): it lives on a lattice of step Δ/σ². It is attained and its own reverse. With
+Z(a) = Σ_x e^{−(x+a)²/2σ²},
     E e^{tL} = e^{t(t+1)Δ²/2σ²} · Z(tΔ)/Z(0) ≤ e^{t(t+1)Δ²/2σ²},
 so it is Δ²/(2σ²)-zCDP; but its δ(ε) is not that of the continuous Gaussian and is at places above it.
 

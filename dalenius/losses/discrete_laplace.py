@@ -6,8 +6,10 @@ values (s − 2j)/b, j = 0 … s; testing for x ≤ j gives
     H(ε) = max_j [1 − a^j + (1 − e^{ε−(s−2j)/b}) a^j/(1+a)],
 the best j being one of the two integers around (s − bε)/2. It is attained and its own reverse, and
     E e^{tL} = (e^{ts/b} + a^s e^{−ts/b} + (1−a)(r − r^s)/(1−r)·e^{ts/b})/(1+a),   r = e^{−(1+2t)/b}.
-At the values of the loss 1 − H is that of the continuous mechanism, e^{(ε−s/b)/2}, and between them it
-is the chord in e^ε: so the argument of `laplace` shows that vectors of integers are no worse either.
+With s = 1 it is randomized response, the pair of `Pure`. A lesser shift is no worse, as the law is
+log-concave: the best test is a threshold m, and P(x ≤ m) − e^ε P(x ≤ m − u) grows with u. At the values
+of the loss 1 − H is that of the continuous mechanism, e^{(ε−s/b)/2}, and between them it is the chord in
+e^ε: so the argument of `laplace` shows that vectors of integers are no worse either.
 
 `scale` is b, and `sensitivity` the L1 sensitivity under the stated relation, in the same units.
 """
@@ -27,6 +29,7 @@ from dalenius.losses.fields import Described, Parameter, ratio, whole
 from dalenius.losses.lattice import Lattice, point
 from dalenius.losses.loss import Worst
 from dalenius.losses.pair import Floats, Pair
+from dalenius.losses.pure import four_points
 from dalenius.losses.rounding import TINY, U
 from dalenius.losses.spacing import on_lattice
 from dalenius.privacy.unit import Relation
@@ -65,7 +68,9 @@ class DiscreteLaplacePair(Pair):
         gap = np.minimum(epsilon - loss, 700.0)
         rise, weight = -np.expm1(-j * inverse), np.exp(-j * inverse) / (1 + np.exp(-inverse))
         value = rise - np.expm1(gap) * weight
-        moved = np.expm1(2 * U * (3 * np.abs(epsilon) + 5 * np.abs(loss))) * weight * np.exp(gap)
+        apart = np.minimum(2 * U * (3 * np.abs(epsilon) + 5 * np.abs(loss)), 700.0)
+        with np.errstate(over="ignore"):
+            moved = np.expm1(apart) * weight * np.exp(gap)
         units = 3 * ELEMENTARY + 6 + 4 * j * inverse
         slack = moved + 2 * U * (units * (rise + np.abs(np.expm1(gap) * weight)) + np.abs(value)) + TINY
         return np.maximum(value - slack, 0.0), np.maximum(value + slack, 0.0)
@@ -118,6 +123,8 @@ class DiscreteLaplace(Described, kind="discrete_laplace"):
 
     def directions(self) -> tuple[Worst, ...]:
         """One direction, as the pair is its own reverse."""
+        if self.sensitivity == 1:
+            return (((four_points(1 / self.scale, Fraction(0)), 1),),)
         return (((DiscreteLaplacePair(self.scale, self.sensitivity), 1),),)
 
     def enlarged(self, size: int) -> DiscreteLaplace:

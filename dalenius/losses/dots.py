@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.losses.lattice import Interval, Lattice, point
 from dalenius.losses.pair import Floats, Pair
@@ -32,8 +31,10 @@ MASS = 8 * U
 
 HOPELESS = 1e100
 """More than this no looseness needs to be: the lower side is empty long before."""
-SHARP = 1e-7
-"""A bound on H that is known to this share is put right by a factor, any other by a mass."""
+COMMON = 1e-6
+"""The largest share of H that may be unknown in common; where more is, it becomes a mass."""
+LAST = 4
+"""Points at the right end where what is unknown of H counts as a mass at the end."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,10 @@ def law(pair: Pair, mesh: Mesh) -> Lattice:
     total = math.fsum([*above.tolist(), *below.tolist(), infinite])
     masses = np.concatenate([below, [max(4 * U, 1 - total + 4 * U)], above])
     excess = np.concatenate([(left.clipped * tilt)[::-1], [0.0], right.clipped]) * (1 + 8 * mesh.position)
-    looseness = _looseness(right, left, tilt, mesh, max(0.0, total - 1) + 8 * U)
-    highest, leftover = _dull(right, mesh)
+    shares, highest, leftover = _doubt(right, mesh)
+    common = min(float(shares[-1]), COMMON)
+    looseness = _looseness(right, left, tilt, mesh, max(0.0, total - 1) + 8 * U, common)
+    excess[mesh.left + 1 :] += np.where(shares > common, shares, 0.0) * above * (1 + 16 * U)
     excess[0] += _lowest(pair, left, mesh) * (1 + looseness)
     excess[-1] += highest
     return Lattice(
@@ -117,7 +120,9 @@ def _bounds(pair: Pair, mesh: Mesh, points: int) -> tuple[Floats, Floats]:
     """H at k·log(1 + c), from floats a little lower: H is convex, so it falls by a share of its last drop."""
     indices = np.arange(points + 1, dtype=np.float64)
     exact = (2 * ULPS + 4) * U
-    lower, upper = pair.hockey(indices * (math.log1p(mesh.ratio) * (1 - exact)))
+    with np.errstate(all="ignore"):
+        lower, upper = pair.hockey(indices * (math.log1p(mesh.ratio) * (1 - exact)))
+    lower, upper = np.nan_to_num(lower, nan=0.0), np.nan_to_num(upper, nan=1.0)
     drops = np.maximum(np.append(0.0, upper[:-1] - lower[1:]), 0.0)
     moved = indices * (2.02 * exact * math.log1p(mesh.ratio) / mesh.ratio * (1 + mesh.ratio))
     return lower - drops * moved, upper
@@ -133,30 +138,32 @@ def _side(lower: Floats, upper: Floats, middle: tuple[float, float], ratio: floa
     return Side(lower, upper, np.maximum(masses, 0.0), np.maximum(-masses, 0.0), infinite)
 
 
-def _looseness(right: Side, left: Side, tilt: Floats, mesh: Mesh, over: float) -> float:
-    """`looseness` of the law: how far its finite part may be above the truth's, in proportion."""
+def _looseness(right: Side, left: Side, tilt: Floats, mesh: Mesh, over: float, common: float) -> float:
+    """`looseness` of the law: the right side's common share, the left side's, and what the total has over one."""
     units = 8 * (MASS + mesh.position)
-    sharp = _sharp(right)
-    ratios = right.finite_upper[sharp] / right.finite_lower[sharp] - 1
     least = np.maximum(1 - tilt + tilt * left.lower[1:] - right.infinite, TINY)
     beyond = max(0.0, right.infinite - float(right.upper[-1]))
     gaps = (over + beyond + tilt * (left.upper[1:] - left.lower[1:] + units * left.upper[0])) / least
-    loose = min(over + units + float(ratios.max(initial=0.0)) + float(gaps.max(initial=0.0)), HOPELESS)
+    loose = min(over + units + common / (1 - common) + float(gaps.max(initial=0.0)), HOPELESS)
     return loose * (1 + loose) * (1 + 64 * U)
 
 
-def _sharp(right: Side) -> NDArray[np.bool_]:
-    gaps = right.finite_upper - right.finite_lower
-    return (right.finite_lower > 0) & (gaps <= SHARP * right.finite_lower)
+def _doubt(right: Side, mesh: Mesh) -> tuple[Floats, float, float]:
+    """What the right side's bounds on H leave open: shares of its masses, a mass at its end, one above.
 
-
-def _dull(right: Side, mesh: Mesh) -> tuple[float, float]:
-    """Where H is known badly: as mass above the lattice where H is negligible, else at its highest point."""
-    places = np.flatnonzero(~_sharp(right))
-    gaps = (right.finite_upper - right.finite_lower)[places] * (1 + 8 * (MASS + mesh.position))
-    tiny = (right.finite_upper[places] <= mesh.negligible) | (places == mesh.right)
-    steps = -np.expm1(-math.log1p(mesh.ratio) * (mesh.right - places[~tiny])) * (1 - 8 * mesh.position)
-    return float((gaps[~tiny] / steps).max(initial=0.0)), float(gaps[tiny].max(initial=0.0))
+    At the point k the profile of the masses beyond k exceeds the truth by a share of itself; the largest
+    share up to k, of every mass beyond, makes up for it. Near the end, where the largest loss may lie, H
+    is small and its share large, and a mass at the end is cheaper.
+    """
+    gaps = np.maximum(right.finite_upper - right.finite_lower, 0.0) * (1 + 8 * (MASS + mesh.position))
+    body, end = slice(0, max(mesh.right - LAST, 1)), np.arange(max(mesh.right - LAST, 1), mesh.right + 1)
+    shares = np.zeros(mesh.right)
+    shares[body] = np.maximum.accumulate(gaps[body] / np.maximum(right.finite_upper[body], TINY))
+    shares[body.stop :] = shares[body.stop - 1]
+    tiny = (right.finite_upper[end] <= mesh.negligible) | (end == mesh.right)
+    steps = -np.expm1(-math.log1p(mesh.ratio) * (mesh.right - end[~tiny])) * (1 - 8 * mesh.position)
+    highest, above = (gaps[end][~tiny] / steps).max(initial=0.0), gaps[end][tiny].max(initial=0.0)
+    return shares, float(highest), float(above)
 
 
 def _lowest(pair: Pair, left: Side, mesh: Mesh) -> float:

@@ -8,11 +8,15 @@ from functools import lru_cache
 
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
+from dalenius.losses.mixture_profile import MixtureProfile
+from dalenius.losses.profile import Profile
 from dalenius.losses.rounding import ceiling, floor
 from dalenius.losses.routes import profiles, top_loss
 
 
-def epsilon(loss: Loss, delta: Fraction, *, proof: bool = False, population: int | None = None) -> Bound:
+def least_epsilon(
+    loss: Loss, delta: Fraction, *, proof: bool = False, population: int | None = None
+) -> Bound:
     """The least ε with (ε, delta)-privacy."""
     if population is not None:
         from dalenius.losses.meaning import check_delta
@@ -22,7 +26,7 @@ def epsilon(loss: Loss, delta: Fraction, *, proof: bool = False, population: int
     return Bound(*ends, tight=loss.tight)
 
 
-def delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
+def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
     """The least δ with (epsilon, δ)-privacy."""
     return Bound(*_delta(loss, epsilon, proof), tight=loss.tight)
 
@@ -34,14 +38,12 @@ def _pure(loss: Loss) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
-    strict, loose = floor(delta), ceiling(delta)
-    low, high = 0.0, 0.0
+    strict, low, high = floor(delta), 0.0, 0.0
     for profile in profiles(loss, proof):
-        if low > 0 and profile.delta(low)[1] <= strict:
+        if low > 0 and settled(profile, low, strict):
             continue
         ends = profile.epsilon(strict)
-        low = max(low, ends[0] if strict == loose else profile.epsilon(loose)[0])
-        high = max(high, ends[1])
+        low, high = max(low, ends[0]), max(high, ends[1])
     return min(low, high), high
 
 
@@ -54,3 +56,10 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
         low = max(low, ends[0] if below == above else profile.delta(above)[0])
         high = max(high, ends[1])
     return (low, high) if math.isfinite(high) else (low, 1.0)
+
+
+def settled(profile: Profile, epsilon: float, delta: float) -> bool:
+    """Whether this direction cannot raise the answer above ε."""
+    if isinstance(profile, MixtureProfile):
+        return profile.private(epsilon, delta)
+    return profile.delta(epsilon)[1] <= delta

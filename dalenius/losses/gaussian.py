@@ -65,13 +65,20 @@ class Gaussian(Described, kind="gaussian"):
                 remedy=f"Choose a group of fewer than {MOST_SHIFTS}, or take .group before .poisson.",
             )
         weights = [comb(size, j) * rate**j * (1 - rate) ** (size - j) for j in range(size + 1)]
-        return GaussianMixture(self.noise_multiplier, weights=weights, shifts=range(size + 1), relation=self.relation)
+        return GaussianMixture(
+            self.noise_multiplier, weights=weights, shifts=range(size + 1), relation=self.relation
+        )
 
     @staticmethod
     def calibrate(
-        *, epsilon: Number, delta: Number, sampling_rate: Number = 1, steps: int = 1, relation: Relation = "add_remove"
+        *,
+        epsilon: Number,
+        delta: Number,
+        sampling_rate: Number = 1,
+        steps: int = 1,
+        relation: Relation = "add_remove",
     ) -> Gaussian:
-        """The least noise with which `steps` releases, each on a Poisson sample, are (epsilon, delta)-private."""
+        """The least noise with which `steps` releases on Poisson samples are (epsilon, delta)-private."""
         from dalenius.losses.calibration import calibrate
 
         rate, count = numbers.rate(sampling_rate, "sampling_rate"), numbers.count(steps, "steps")
@@ -122,7 +129,9 @@ class GaussianMixture(Described, kind="gaussian_mixture"):
                 remedy="Give each shift its weight.",
             )
         if sum(self.weights) != 1:
-            raise InvalidArgument("weights must add up to 1.", remedy="Pass fractions that add up to exactly 1.")
+            raise InvalidArgument(
+                "weights must add up to 1.", remedy="Pass fractions that add up to exactly 1."
+            )
         if self.relation == "replace":
             raise NotSound(
                 "No theorem gives a mixture of Gaussians under the replace relation.",
@@ -141,7 +150,9 @@ class GaussianMixture(Described, kind="gaussian_mixture"):
 
     def concentration(self) -> tuple[Fraction, Fraction]:
         """That of the largest shift, which D_α/α tends to as α grows."""
-        rho = (max(s for w, s in zip(self.weights, self.shifts, strict=True) if w) / self.noise_multiplier) ** 2 / 2
+        rho = (
+            max(s for w, s in zip(self.weights, self.shifts, strict=True) if w) / self.noise_multiplier
+        ) ** 2 / 2
         return (rho, rho)
 
     def enlarged(self, size: int) -> Loss:
@@ -154,4 +165,6 @@ class GaussianMixture(Described, kind="gaussian_mixture"):
                     following[at + shift] = following.get(at + shift, Fraction(0)) + mass * weight
             total = following
         shifts = sorted(total)
-        return GaussianMixture(self.noise_multiplier, weights=[total[s] for s in shifts], shifts=shifts, relation=self.relation)
+        return GaussianMixture(
+            self.noise_multiplier, weights=[total[s] for s in shifts], shifts=shifts, relation=self.relation
+        )

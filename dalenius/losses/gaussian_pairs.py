@@ -50,7 +50,11 @@ class ShiftPair(Pair):
         with np.errstate(over="ignore", invalid="ignore"):
             less = np.where(behind > 0, np.exp(np.minimum(epsilon, 709.0)) * behind, 0.0)
         moved = 8 * U * (np.abs(epsilon) / self.mu + self.mu) ** 2
-        slip = ahead * (ahead_error + moved) + less * (behind_error + moved + FUNCTION + 2 * U * np.abs(epsilon)) + TINY
+        slip = (
+            ahead * (ahead_error + moved)
+            + less * (behind_error + moved + FUNCTION + 2 * U * np.abs(epsilon))
+            + TINY
+        )
         return clip(epsilon, ahead - less - slip, ahead - less + slip)
 
     def log_moment(self, order: float) -> tuple[float, float]:
@@ -95,10 +99,12 @@ class MixturePair(Pair):
         side = -1.0 if self.backward else 1.0
         plain, plain_error = normal(side * x)
         mixed = mixed_error = np.zeros_like(x)
-        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
-            tail, error = normal(side * (x - a))
-            mixed, mixed_error = mixed + p * tail, mixed_error + p * tail * (error + 8 * U)
-        (p, p_error), (q, q_error) = ((mixed, mixed_error), (plain, plain * plain_error))[:: 1 if not self.backward else -1]
+        for weight, shift in zip(self.part.weights, self.part.shifts, strict=True):
+            tail, error = normal(side * (x - shift))
+            mixed, mixed_error = mixed + weight * tail, mixed_error + weight * tail * (error + 8 * U)
+        (p, p_error), (q, q_error) = ((mixed, mixed_error), (plain, plain * plain_error))[
+            :: 1 if not self.backward else -1
+        ]
         with np.errstate(over="ignore", invalid="ignore"):
             grown = np.exp(np.minimum(epsilon, 709.0))
             less = np.where(q > 0, grown * q, 0.0)
@@ -107,24 +113,31 @@ class MixturePair(Pair):
         return clip(epsilon, lower, np.where(np.isnan(upper), 1.0, upper), top=self.support[1])
 
     def _threshold(self, level: Floats) -> tuple[Floats, Floats]:
-        """x with λ(x) near `level`, and at least e^ε times the mass that lies between it and the exact one."""
+        """x with λ(x) near `level`, and at least e^ε times the mass between it and the exact one."""
         far = max(self.part.shifts)
         low, high = np.full_like(level, -40.0), np.full_like(level, 40.0 + far)
         for _ in range(70):
             middle = 0.5 * (low + high)
             above = self.part.log(middle) > level
             low, high = np.where(above, low, middle), np.where(above, middle, high)
-        gap = high - low + 8 * U * (np.abs(low) + far) + 64 * U * (1 + np.abs(level)) / np.maximum(self._slope(low), 1e-300)
+        gap = (
+            high
+            - low
+            + 8 * U * (np.abs(low) + far)
+            + 64 * U * (1 + np.abs(level)) / np.maximum(self._slope(low), 1e-300)
+        )
         density = np.exp(-0.5 * np.maximum(np.abs(low) - gap, 0.0) ** 2) / ROOT_TWO_PI
         apart = np.expm1(np.minimum(gap * far, 700.0)) * 1.01
         with np.errstate(over="ignore", invalid="ignore"):
             weight = np.exp(np.minimum(np.maximum(level, 0.0) if not self.backward else 0.0 * level, 700.0))
             miss = 2 * weight * np.minimum(density * gap, 1.0) * apart
         inside = (low > -40.0) & (high < 40.0 + far)
-        return np.where(low == -40.0, -math.inf, low), np.where(inside, miss, 1e-300)
+        return low, np.where(inside, miss, 1e-300)
 
     def _slope(self, x: Floats) -> Floats:
-        grown = [p * np.exp(a * x - a * a / 2) for p, a in zip(self.part.weights, self.part.shifts, strict=True)]
+        grown = [
+            p * np.exp(a * x - a * a / 2) for p, a in zip(self.part.weights, self.part.shifts, strict=True)
+        ]
         top = sum((g * a for g, a in zip(grown, self.part.shifts, strict=True)), np.zeros_like(x))
         return top / sum(grown, np.zeros_like(x))
 
@@ -156,4 +169,3 @@ class MixturePair(Pair):
     def reversed(self) -> MixturePair:
         """The other direction."""
         return MixturePair(self.atoms, not self.backward)
-

@@ -30,6 +30,8 @@ AIM = 1e-9
 """Relative gap in ε that the step aims for."""
 NODES = np.geomspace(1e-9, 1e6, 500)
 """Where a pair is first looked at, on either side of zero."""
+VANISHED = 1e-280
+"""Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
 BLIND = 1e-13
 """Share of δ that the losses beyond the lattice may cost."""
 
@@ -60,10 +62,10 @@ class Grid:
         """A finer look at the losses that matter, then the lattice, then the convolution."""
         count = sum(n for _, n in self.terms)
         negligible = math.exp(max(log_delta, -650.0)) * BLIND / count
-        whole = [_reach(pair, sketch, 0.0, negligible) for (pair, _), sketch in self._pairs()]
+        whole = self._reaches(self._sketches, 0.0, negligible)
         finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
         final = plan(finer, log_delta=log_delta) if rough.tilt > 0 else plan(finer, epsilon=-math.inf)
-        reaches = [_reach(pair, sketch, final.tilt, negligible) for (pair, _), sketch in self._pairs()]
+        reaches = self._reaches(finer, final.tilt, negligible)
         step = _step(final, count, reaches)
         final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         meshes = [_mesh(step, reach, negligible) for reach in reaches]
@@ -71,8 +73,11 @@ class Grid:
         window = convolve(laws, final)
         return (Unknown() if window is None else Composed.of(laws, window)), final
 
-    def _pairs(self) -> zip[tuple[tuple[Pair, int], Sketch]]:
-        return zip(self.terms, self._sketches, strict=True)
+    def _reaches(
+        self, sketches: Sequence[Sketch], tilt: float, negligible: float
+    ) -> list[tuple[float, float]]:
+        pairs = (pair for pair, _ in self.terms)
+        return [_reach(pair, sketch, tilt, negligible) for pair, sketch in zip(pairs, sketches, strict=True)]
 
 
 class Unknown:
@@ -103,7 +108,8 @@ def _rough(pair: Pair, nodes: Floats) -> Floats:
 def levels(pair: Pair, nodes: Floats) -> Floats:
     """Upper bounds on H, for looking around: some nodes are far beyond what a pair was meant for."""
     with np.errstate(all="ignore"):
-        return np.nan_to_num(pair.hockey(nodes)[1], nan=1.0)
+        heights = np.nan_to_num(pair.hockey(nodes)[1], nan=1.0)
+    return np.where(heights > VANISHED, heights, 0.0)
 
 
 def _reach(pair: Pair, sketch: Sketch, tilt: float, negligible: float) -> tuple[float, float]:

@@ -28,7 +28,8 @@ def invert(
         return (0.0, 0.0)
     high = _search(lambda epsilon: known(epsilon)[1], delta, guess, scale, narrow)[1]
     near = high if math.isfinite(high) else guess
-    low = _search(lambda epsilon: known(epsilon)[0], delta, near, scale * 2.0**-20, narrow)[0]
+    above = math.nextafter(delta, 1.0)
+    low = _search(lambda epsilon: known(epsilon)[0], above, near, scale * 2.0**-20, narrow)[0]
     return (min(low, high), high)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from dalenius.losses.arm import Arm
 from dalenius.losses.contour import Contour, lay, log_kappa
 from dalenius.losses.cutoff import REACH, Cutoff
-from dalenius.losses.nodes import Nodes, Part
 from dalenius.losses.moments import AT_ZERO
+from dalenius.losses.nodes import Nodes, Part
 from dalenius.losses.pair import Floats
 from dalenius.losses.plan import Saddle, Sketch
 from dalenius.losses.shares import Lower, Upper, taken, taken_step
@@ -33,16 +34,24 @@ class Reading:
 
     def read(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
-        low, high = self.contour.read(epsilon)
+        low, high = self.reads(np.array([epsilon]))
+        return float(low[0]), float(high[0])
+
+    def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an array."""
+        low, high = self.contour.reads(epsilon)
         for share in (self.upper, self.lower):
             if share is not None:
-                more = share.share(epsilon)
-                low, high = low + more[0], high + more[1]
-        return max(0.0, low * (1 - 1e-15) - self.upper.left), min(1.0, (high + self.upper.left) * (1 + 1e-15))
+                more = np.array([share.share(e) for e in epsilon.tolist()])
+                low, high = low + more[:, 0], high + more[:, 1]
+        slack = 4e-15 * np.abs(high) + self.upper.left
+        return np.maximum(0.0, np.nan_to_num(low - slack, nan=0.0)), np.minimum(
+            1.0, np.nan_to_num(high + slack, nan=1.0)
+        )
 
 
 def read_at(sketch: Sketch, epsilon: float) -> Reading | None:
-    """Lay a contour for ε; None where it would need too many nodes. Overflow makes a bound infinite, not wrong."""
+    """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _read_at(sketch, epsilon)
 
@@ -70,17 +79,27 @@ def _read_at(sketch: Sketch, epsilon: float) -> Reading | None:
         far = sum(n * math.log(arm.decay(extent, theta)) for arm, n in arms)
         lower, below = None, None
     else:
-        (arm, n), = arms
+        ((arm, n),) = arms
         window = Window(windows[0].nodes, split.cutoff.snapped(windows[0].nodes.step))
         far = math.log(n * arm.gap_decay(window, extent, theta)) + (n - 1) * log_most(windows[0], s)
         lower, below = Lower(window, n, sketch.sign, split.exponent), (Arm(window, s), n)
     far += sketch.squared * (point.c * (point.c + 1) - extent**2) / 2
-    laid = lay(arms, below, sign=sketch.sign, c=point.c, step=step, count=math.ceil(count), squared=sketch.squared)
-    most = sum(n * log_most(w, 1 + steeper if sketch.sign > 0 else -steeper) for w, (_, n) in zip(windows, arms, strict=True))
+    laid = lay(
+        arms, below, sign=sketch.sign, c=point.c, step=step, count=math.ceil(count), squared=sketch.squared
+    )
+    most = sum(
+        n * log_most(w, 1 + steeper if sketch.sign > 0 else -steeper)
+        for w, (_, n) in zip(windows, arms, strict=True)
+    )
     alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
-    contour = Contour(laid[0], laid[1], point.c, step, laid[2], laid[3], far - math.log(math.pi * extent) + 0.01, alias)
+    contour = Contour(
+        laid[0], laid[1], point.c, step, laid[2], laid[3], far - math.log(math.pi * extent) + 0.01, alias
+    )
     upper = Upper(
-        tuple(taken(part, w.cutoff, tail + 2) for part, w, (_, tail) in zip(sketch.parts, windows, sketch.cuts, strict=True)),
+        tuple(
+            taken(part, w.cutoff, tail + 2)
+            for part, w, (_, tail) in zip(sketch.parts, windows, sketch.cuts, strict=True)
+        ),
         tuple(part.times for part in sketch.parts),
         tuple((float(w.nodes.edges[0]), float(w.nodes.edges[-1])) for w in windows),
         sketch.sign,
@@ -123,7 +142,12 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     width = min(0.3, 0.15 / slope, 6.0 / (exponent_at * part.slope(float(grid.edges[at + 1]))))
     cutoff = Cutoff(float(grid.edges[at + 1]) - REACH * width, width)
     step = 2.0 ** math.floor(math.log2(width / 2))
-    nodes = Nodes(part, step, math.floor(float(grid.edges[0]) / step), math.ceil((upper.middle + 9 * upper.width) / step))
+    nodes = Nodes(
+        part,
+        step,
+        math.floor(float(grid.edges[0]) / step),
+        math.ceil((upper.middle + 9 * upper.width) / step),
+    )
     s = 1 + point.c if sketch.sign > 0 else -point.c
     arm, lower = Arm(Window(nodes, upper.snapped(step)), s), Window(nodes, cutoff.snapped(step))
     need = sketch.target + point.c * point.epsilon - math.log(part.times) - point.k * (1 - 1 / part.times)
@@ -134,7 +158,11 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
         while low < high:
             middle = (low + high) // 2
             size = arm.gap_decay(lower, float(extents[middle]), theta)
-            low, high = (low, middle) if math.log(size + 1e-300) - math.log(extents[middle]) - 1 < need else (middle + 1, high)
+            low, high = (
+                (low, middle)
+                if math.log(size + 1e-300) - math.log(extents[middle]) - 1 < need
+                else (middle + 1, high)
+            )
         if high < len(extents) - 1:
             best = min(best, (float(extents[high]), theta))
     return Split(cutoff, exponent_at, *best)
@@ -168,12 +196,21 @@ def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, 
     start = 0.95 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
     extents = start * 1.15 ** np.arange(60)
     total_slope = math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
-    most = min(5.0, 0.6 * math.pi / 2 / max(max(part.shifts) for part in sketch.parts), 18 * min(k.width for k in cutoffs))
+    most = min(
+        5.0,
+        0.6 * math.pi / 2 / max(max(part.shifts) for part in sketch.parts),
+        18 * min(k.width for k in cutoffs),
+    )
     likely = min(most, start * total_slope)
     s = 1 + point.c if sketch.sign > 0 else -point.c
-    views = [view(part, grid, cutoff, s) for part, grid, cutoff in zip(sketch.parts, sketch.grids, cutoffs, strict=True)]
-    best, start_at = (math.inf, likely), 0
-    for theta in sorted({min(most, likely * f) for f in (0.5, 1.0, 2.0, 4.0)}, key=lambda v: abs(math.log(v / likely))):
+    views = [
+        View(part, grid, cutoff, s)
+        for part, grid, cutoff in zip(sketch.parts, sketch.grids, cutoffs, strict=True)
+    ]
+    best = (math.inf, likely)
+    for theta in sorted(
+        {min(most, likely * f) for f in (0.5, 1.0, 2.0, 4.0)}, key=lambda v: abs(math.log(v / likely))
+    ):
         lines = [(v, *v.line(theta)) for v in views]
         low, high = 0, len(extents) - 1
         while low < high:
@@ -190,23 +227,39 @@ def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, 
 
 
 @dataclass(frozen=True, eq=False)
-class view:
+class View:
     """A part behind its cutoff on a coarse grid, for trying shifts."""
 
     part: Part
-    grid: Nodes
+    coarse: Nodes
     cutoff: Cutoff
     s: float
 
+    @cached_property
+    def grid(self) -> Nodes:
+        """Fine enough to see the cutoff."""
+        step = min(self.coarse.step, 2.0 ** math.floor(math.log2(self.cutoff.width)))
+        right = self.cutoff.middle + 9 * self.cutoff.width
+        return Nodes(self.part, step, math.floor(float(self.coarse.edges[0]) / step), math.ceil(right / step))
+
+    @cached_property
+    def small(self) -> tuple[Floats, Floats]:
+        """1 where χ counts as one, and what of it grows with a shift."""
+        inner = self.grid.x < self.cutoff.middle
+        return np.where(inner, 1.0, 0.0), np.where(
+            inner, self.cutoff.outside(self.grid.x), self.cutoff.inside(self.grid.x)
+        )
+
     def line(self, theta: float) -> tuple[Floats, Floats]:
-        step = min(self.grid.step, 2.0 ** math.floor(math.log2(self.cutoff.width)))
-        grid = Nodes(self.part, step, math.floor(float(self.grid.edges[0]) / step), math.ceil((self.cutoff.middle + 9 * self.cutoff.width) / step))
-        log, turn = grid.polar(theta, grid.x)
-        inner = grid.x < self.cutoff.middle
-        kept = inner + self.cutoff.growth(theta) * np.where(inner, self.cutoff.outside(grid.x), self.cutoff.inside(grid.x))
-        return grid.log_density + theta * theta / 2 + self.s * log + np.log(np.maximum(kept, 1e-300)), turn
+        """log of the integrand's size at real z on the contour moved by θ, and arg w there."""
+        log, turn = self.grid.polar(theta, self.grid.x)
+        whole, small = self.small
+        kept = whole + self.cutoff.growth(theta) * small
+        base = self.grid.log_density + theta * theta / 2 + self.s * log + np.log(np.maximum(kept, 1e-300))
+        return np.asarray(base), turn
 
     def log_size(self, base: Floats, turn: Floats, y: float) -> float:
+        """log of the bound on the moment at Im z = y, to the power of the count."""
         exponent = base - y * turn
         top = float(exponent.max())
         return self.part.times * (top + math.log(float(np.exp(exponent - top).sum())))
@@ -225,9 +278,12 @@ def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Win
     gone = np.nonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))[0]
     last = float(ends[gone[0]] if len(gone) else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * cutoff.width)
-    wanted = 2 * math.pi / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + cutoff.width**-2))
+    wanted = (
+        2
+        * math.pi
+        / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + cutoff.width**-2))
+    )
     step = 2.0 ** math.floor(math.log2(wanted))
     low = math.sqrt(2 * (sketch.cuts[i][0] ** 2 / 2 + max(0.0, s * float(coarse.log[0][0]))))
     nodes = Nodes(part, step, math.floor(-low / step), math.ceil(last / step))
     return Window(nodes, cutoff.snapped(max(step, taken_step(cutoff))))
-

@@ -18,7 +18,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
+from dalenius.errors import InvalidArgument, RelationMismatch
 from dalenius.losses.bound import Bound
 from dalenius.losses.pair import Pair
 from dalenius.privacy import numbers
@@ -56,8 +56,7 @@ class Loss(ABC):
     def moment(self, order: float) -> float:
         """An upper bound on log E_P[e^{order·L}] in the worse direction, for order > 0."""
         directions = self.directions()
-        if directions is None:
-            raise NotImplementedError  # a kind without pairs defines its own moments
+        assert directions is not None, "a kind without pairs defines its own moments"
         return max(sum(n * pair.log_moment(order)[1] for pair, n in worst) for worst in directions)
 
     @property
@@ -98,21 +97,21 @@ class Loss(ABC):
 
         A declared `population` draws a warning when delta is not far below 1/population.
         """
-        from dalenius.losses import evaluate
+        from dalenius.losses.evaluate import least_epsilon
 
-        return evaluate.epsilon(self, numbers.delta(delta), proof=proof, population=population)
+        return least_epsilon(self, numbers.delta(delta), proof=proof, population=population)
 
     def delta(self, epsilon: Number, *, proof: bool = False) -> Bound:
         """The least δ with (epsilon, δ)-differential privacy."""
-        from dalenius.losses import evaluate
+        from dalenius.losses.evaluate import least_delta
 
-        return evaluate.delta(self, numbers.non_negative(epsilon, "epsilon"), proof=proof)
+        return least_delta(self, numbers.non_negative(epsilon, "epsilon"), proof=proof)
 
     def tradeoff(self, fpr: Number) -> Bound:
         """The least false-negative rate of any test between neighbours at false-positive rate `fpr`."""
-        from dalenius.losses import tradeoff
+        from dalenius.losses.tradeoff import least_error
 
-        return tradeoff.tradeoff(self, numbers.probability(fpr, "fpr"))
+        return least_error(self, numbers.probability(fpr, "fpr"))
 
     def advantage(self) -> Bound:
         """The most a membership attack can gain over guessing: TPR − FPR, which is δ(0)."""
@@ -131,7 +130,7 @@ class Loss(ABC):
         return renyi.zcdp(self)
 
     def curve(self) -> Curve:
-        """The whole profile δ(ε) as a step function that bounds it from above at every ε."""
+        """The whole profile δ(ε), bounded from above at every ε."""
         from dalenius.losses.curve import upper_curve
 
         return upper_curve(self)
@@ -146,16 +145,16 @@ class Loss(ABC):
 
     def to_json(self) -> str:
         """The description as JSON: the ledger's disk format, never changed in meaning."""
-        from dalenius.losses import disk
+        from dalenius.losses.disk import to_dict
 
-        return json.dumps(disk.to_dict(self), separators=(",", ":"), sort_keys=True)
+        return json.dumps(to_dict(self), separators=(",", ":"), sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> Loss:
         """Read a description back. An unknown kind or version is refused."""
-        from dalenius.losses import disk
+        from dalenius.losses.disk import from_text
 
-        return disk.from_text(text)
+        return from_text(text)
 
 
 def same_relation(losses: tuple[Loss, ...]) -> Relation:
@@ -170,6 +169,3 @@ def same_relation(losses: tuple[Loss, ...]) -> Relation:
             "add_remove one by .group(2).",
         )
     return relations[0]
-
-
-__all__ = ["Loss", "NotSound", "Worst", "same_relation"]

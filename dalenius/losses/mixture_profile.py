@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dalenius.losses.grid import Grid
 from dalenius.losses.layout import Reading, read_at
 from dalenius.losses.loss import Worst
 from dalenius.losses.nodes import Part
+from dalenius.losses.pair import Floats
 from dalenius.losses.plan import Sketch
 
 CLOSE = 2.0
@@ -50,9 +53,38 @@ class MixtureProfile:
             return tighter(found or (0.0, 1.0), lambda: Grid(self.worst).delta(epsilon))
         return found
 
+    def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
+        low, high = np.zeros_like(epsilon), np.zeros_like(epsilon)
+        start, end = 0, int(np.searchsorted(epsilon, self.top))
+        while start < end:
+            found = self._read(float(epsilon[start]))
+            if found is None or found[1] - found[0] > WIDE * found[1]:
+                low[start], high[start] = self.delta(float(epsilon[start]))
+                start += 1
+                continue
+            at, reading = next((a, r) for a, r in self._readings if self._serves(a, r, float(epsilon[start])))
+            stop = min(
+                end, max(start + 1, int(np.searchsorted(epsilon, at + 0.5 * CLOSE / reading.contour.c)))
+            )
+            low[start:stop], high[start:stop] = reading.reads(epsilon[start:stop])
+            start = stop
+        return low, high
+
+    @staticmethod
+    def _serves(at: float, reading: Reading, epsilon: float) -> bool:
+        return abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE
+
+    def private(self, epsilon: float, delta: float) -> bool:
+        """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
+        if epsilon >= self.top:
+            return True
+        reading = read_at(Sketch(self.parts, self.sign, math.log(delta), self.squared), epsilon)
+        return reading is not None and reading.read(epsilon)[1] <= delta
+
     def _read(self, epsilon: float) -> tuple[float, float] | None:
         for at, reading in self._readings:
-            if abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE:
+            if self._serves(at, reading, epsilon):
                 return reading.read(epsilon)
         log_delta = -20.0
         for _ in range(8):
@@ -89,11 +121,11 @@ class MixtureProfile:
             reading = read_at(sketch, guess)
             if reading is None:
                 return None
-            found = solve(reading, delta, guess)
-            if abs(found - guess) * reading.contour.c < CLOSE:
-                break
+            found, before = solve(reading, delta, guess), guess
+            if abs(found - before) * reading.contour.c < CLOSE:
+                return bracket(reading, delta, found)
             guess = found
-        return bracket(reading, delta, found)
+        return None
 
 
 def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]) -> tuple[float, float]:
@@ -133,7 +165,7 @@ def _side(reading: Reading, delta: float, epsilon: float, width: float) -> float
         if at <= 0:
             return 0.0
         low, high = reading.read(at)
-        if (width > 0 and high <= delta) or (width < 0 and low >= delta):
+        if (width > 0 and high <= delta) or (width < 0 and low >= math.nextafter(delta, 1.0)):
             return at
         width *= 1.7
     return math.inf if width > 0 else 0.0

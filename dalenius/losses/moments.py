@@ -25,7 +25,11 @@ def log_moment(window: Window, s: float) -> tuple[float, float]:
     if not 0 < arm.mass < math.inf:
         return 0.0, math.inf
     slip = arm.mass_error + 1.01 * float(arm.midpoint_error(AT_ZERO)[0]) / arm.mass
-    direct = (math.log(arm.mass), 1.02 * slip + FUNCTION * (1 + abs(math.log(arm.mass)))) if slip < 0.01 else (0.0, math.inf)
+    direct = (
+        (math.log(arm.mass), 1.02 * slip + FUNCTION * (1 + abs(math.log(arm.mass))))
+        if slip < 0.01
+        else (0.0, math.inf)
+    )
     around = _around_one(window, s)
     return direct if direct[1] < around[1] else around
 

@@ -62,7 +62,10 @@ class Part:
 
     def beyond(self, x: float) -> tuple[float, float]:
         """log of the masses of the mixture and of N(0, 1) above x, in plain floating point."""
-        tails = [(p, 0.5 * math.erfc((x - a) / math.sqrt(2))) for p, a in zip(self.weights, self.shifts, strict=True)]
+        tails = [
+            (p, 0.5 * math.erfc((x - a) / math.sqrt(2)))
+            for p, a in zip(self.weights, self.shifts, strict=True)
+        ]
         return sum(p * tail for p, tail in tails), 0.5 * math.erfc(x / math.sqrt(2))
 
 
@@ -78,12 +81,12 @@ class Nodes:
     @cached_property
     def x(self) -> Floats:
         """The nodes, exact."""
-        return (np.arange(self.left, self.right) + 0.5) * self.step
+        return np.asarray((np.arange(self.left, self.right) + 0.5) * self.step, dtype=np.float64)
 
     @cached_property
     def edges(self) -> Floats:
         """The cell edges, exact."""
-        return np.arange(self.left, self.right + 1) * self.step
+        return np.asarray(np.arange(self.left, self.right + 1) * self.step, dtype=np.float64)
 
     @cached_property
     def excess(self) -> tuple[Floats, Floats]:

@@ -21,9 +21,11 @@ LOG_TAU = math.log(1e-12)
 """Each analytic error term is aimed at this fraction of δ."""
 COARSE = 0.125
 NEARLY = 6.2
-"""How many widths above the level that settles the outcome the middle of a cutoff lies: ½ erfc(5.5) < 4e-15."""
+"""Widths from the level that settles the outcome to the middle of a cutoff: ½ erfc(5.5) < 4e-15."""
 
 
+FIRST, THEN = np.linspace(0, 1, 40), np.linspace(0, 1, 9)
+"""Where the minimum of the integrand is looked for, in two rounds."""
 Kept = tuple[int, Floats]
 """How many nodes of a grid are kept, and the logarithm of the cutoff there."""
 
@@ -55,7 +57,11 @@ class Sketch:
         left = math.sqrt(-2 * room)
         if self.sign < 0:
             return -left, left
-        each = (a + math.sqrt(max(1.0, -2 * (room - math.log(p)))) for p, a in zip(part.weights, part.shifts, strict=True) if p)
+        each = (
+            a + math.sqrt(max(1.0, -2 * (room - math.log(p))))
+            for p, a in zip(part.weights, part.shifts, strict=True)
+            if p
+        )
         return -left, max(each)
 
     @cached_property
@@ -80,7 +86,10 @@ class Sketch:
         Jumps beyond ε are about as rare as δ, so being late after one need only be rare in itself.
         """
         t = np.geomspace(0.01, 100 / self.sizes[0] + 1, 40)
-        total = sum(part.times * log_sum(grid.log_density - t[:, None] * grid.log[0]) for part, grid in zip(self.parts, self.grids, strict=True))
+        total = sum(
+            part.times * log_sum(grid.log_density - t[:, None] * grid.log[0])
+            for part, grid in zip(self.parts, self.grids, strict=True)
+        )
         rare = LOG_TAU - 4 if self.sign > 0 else self.target
         total = total + self.squared * t * (t + 1) / 2
         found = (total - rare) / (t + (self.sign > 0))
@@ -95,7 +104,9 @@ class Sketch:
     def far(self) -> list[Cutoff]:
         """Cutoffs at the tails."""
         widths = [min(0.35, 0.3 / max(part.shifts)) for part in self.parts]
-        return [Cutoff(tail * math.sqrt(1 + v * v / 2), v) for v, (_, tail) in zip(widths, self.cuts, strict=True)]
+        return [
+            Cutoff(tail * math.sqrt(1 + v * v / 2), v) for v, (_, tail) in zip(widths, self.cuts, strict=True)
+        ]
 
     def near(self, epsilon: float) -> tuple[list[Cutoff], bool]:
         """Cutoffs where a release settles the outcome, or at the tails; True if all are at the tails."""
@@ -152,19 +163,25 @@ class Sketch:
 
     def _saddle(self, epsilon: float, cutoffs: list[Cutoff], light: bool) -> Saddle:
         ends = self.ends(cutoffs)
-        c = np.geomspace(0.003 / self.sizes[1], 300 / self.sizes[0], 48)
+        low, high = 0.003 / self.sizes[1], 300 / self.sizes[0]
+        c = low * (high / low) ** FIRST
         for _ in range(2):
             k, _, k2 = self.cumulants(c, ends)
             size = k - c * epsilon - np.log(c) - np.log1p(c)
             i = int(np.argmin(size))
-            found = Saddle(epsilon, float(c[i]), float(k[i]), float(k2[i]), float(size[i]), ends, cutoffs, light)
-            c = np.geomspace(c[max(i - 1, 0)], c[min(i + 1, len(c) - 1)], 9)
+            found = Saddle(
+                epsilon, float(c[i]), float(k[i]), float(k2[i]), float(size[i]), ends, cutoffs, light
+            )
+            low, high = float(c[max(i - 1, 0)]), float(c[min(i + 1, len(c) - 1)])
+            c = low * (high / low) ** THEN
         return found
 
     def _clear(self, point: Saddle) -> bool:
         """Whether the tilted mass near the cutoffs is negligible."""
         s = 1 + point.c if self.sign > 0 else -point.c
-        for part, grid, (end, kept), cutoff in zip(self.parts, self.grids, point.ends, point.cutoffs, strict=True):
+        for part, grid, (end, kept), cutoff in zip(
+            self.parts, self.grids, point.ends, point.cutoffs, strict=True
+        ):
             exponent = grid.log_density[:end] + kept + s * grid.log[0][:end]
             edge = int(np.searchsorted(grid.x, cutoff.middle - 2 * cutoff.width))
             if math.log(part.times) + float(exponent[edge:].max()) > float(exponent.max()) - 12:
@@ -204,7 +221,12 @@ class Sketch:
 
     def epsilon(self, bias: float = 0.0) -> float:
         """ε at which the estimate of log δ is log_delta + bias, or 0: Newton with slope −c, in a bracket."""
-        k1, k2 = (float(v[0]) for v in self.cumulants(np.array([1e-9]), [(len(g.x), np.zeros(len(g.x))) for g in self.grids])[1:])
+        k1, k2 = (
+            float(v[0])
+            for v in self.cumulants(np.array([1e-9]), [(len(g.x), np.zeros(len(g.x))) for g in self.grids])[
+                1:
+            ]
+        )
         low, high, before = 0.0, math.inf, math.inf
         epsilon = max(k1, 0.0) + math.sqrt(-k2 * self.log_delta)
         for _ in range(60):
@@ -240,4 +262,4 @@ class Saddle:
 def log_sum(exponents: Floats) -> Floats:
     """log Σ exp along the last axis."""
     top = exponents.max(axis=-1)
-    return top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
+    return np.asarray(top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1)))

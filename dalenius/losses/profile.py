@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 
-class Profile(Protocol):
+class Profile(Hashable, Protocol):
     """Encloses the privacy profile of a composition in one direction."""
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -13,5 +14,5 @@ class Profile(Protocol):
         ...
 
     def epsilon(self, delta: float) -> tuple[float, float]:
-        """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}; both sides infinite where no ε suffices."""
+        """Enclose inf{ε ≥ 0 : δ(ε) ≤ d} for every d from `delta` to the next float."""
         ...

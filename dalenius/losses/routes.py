@@ -48,13 +48,16 @@ def _top(worst: Worst) -> tuple[float, float]:
     """Exact where every pair knows its largest loss as a rational, else rounded up, with nothing below."""
     if any(pair.infinite_mass[0] > 0 for pair, _ in worst):
         return math.inf, math.inf
-    largest = [getattr(pair, "largest", None) for pair, _ in worst]
-    if all(isinstance(each, Fraction) for each in largest):
-        total = sum((n * each for each, (_, n) in zip(largest, worst, strict=True)), Fraction(0))
+    known = [(getattr(pair, "largest", None), n) for pair, n in worst]
+    largest = [each * n for each, n in known if isinstance(each, Fraction)]
+    if len(largest) == len(worst):
+        total = sum(largest, Fraction(0))
         return floor(max(total, Fraction(0))), ceiling(max(total, Fraction(0)))
     high = math.fsum(n * pair.support[1] for pair, n in worst)
     high = up(high * (1 + 4 * U)) if math.isfinite(high) else math.inf
-    return (math.inf if high == math.inf and not any(p.infinite_mass[1] for p, _ in worst) else 0.0), max(high, 0.0)
+    return (math.inf if high == math.inf and not any(p.infinite_mass[1] for p, _ in worst) else 0.0), max(
+        high, 0.0
+    )
 
 
 def route(worst: Worst) -> Profile:
@@ -63,7 +66,7 @@ def route(worst: Worst) -> Profile:
     if not others:
         return GaussianProfile(squared)
     if squared == 0 and len(others) == 1:
-        (pair, count), = others
+        ((pair, count),) = others
         if count == 1:
             return SingleProfile(pair)
         found = _discrete(pair, count)

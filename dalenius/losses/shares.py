@@ -95,7 +95,9 @@ class Upper:
         total = log_kappa(t) + self.squared * t * (t + 1) / 2
         for window, (left, _), n in zip(self.windows, self.ends, self.times, strict=True):
             total += n * log_lowered(whole(window.nodes.part, left, float(window.nodes.edges[-1])), t)
-        return [total + math.log(n) + log_settled(w, t) for w, n in zip(self.windows, self.times, strict=True)]
+        return [
+            total + math.log(n) + log_settled(w, t) for w, n in zip(self.windows, self.times, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,12 @@ def whole(part: Part, left: float, right: float) -> Window:
 def taken(part: Part, cutoff: Cutoff, tail: float) -> Window:
     """The window on which what a cutoff takes is integrated: from 14 widths below its middle to the tail."""
     step = taken_step(cutoff)
-    nodes = Nodes(part, step, math.floor((cutoff.middle - 14 * cutoff.width) / step), math.ceil(max(tail, cutoff.middle + 1) / step))
+    nodes = Nodes(
+        part,
+        step,
+        math.floor((cutoff.middle - 14 * cutoff.width) / step),
+        math.ceil(max(tail, cutoff.middle + 1) / step),
+    )
     return Window(nodes, cutoff)
 
 
@@ -152,7 +159,9 @@ def removed(window: Window, s: int) -> tuple[float, float]:
     part = window.nodes.part
     tail = part.tail(right, s)
     slip = float(terms @ (error + 16 * FUNCTION)) + 0.002 * tail
-    return math.fsum(terms) + tail, 1.01 * (slip + float(window.outside_edges[0])) + _removed_midpoint(window, s)
+    return math.fsum(terms) + tail, 1.01 * (slip + float(window.outside_edges[0])) + _removed_midpoint(
+        window, s
+    )
 
 
 def _removed_midpoint(window: Window, s: int) -> float:
@@ -169,13 +178,17 @@ def _removed_midpoint(window: Window, s: int) -> float:
 
 def _level(window: Window) -> int:
     """A cell edge beyond the level which settles the outcome, where 1 − χ is still small."""
-    return int(np.searchsorted(window.nodes.edges, window.cutoff.middle - (NEARLY - 0.7) * window.cutoff.width))
+    return int(
+        np.searchsorted(window.nodes.edges, window.cutoff.middle - (NEARLY - 0.7) * window.cutoff.width)
+    )
 
 
 def below_level(window: Window) -> float:
     """At least ∫ (1 − χ) φ left of the level."""
     at = _level(window)
-    return 1.01 * float(np.exp(window.log_height[:at]) @ window.outside_edges[1 : at + 1] + window.outside_edges[0])
+    return 1.01 * float(
+        np.exp(window.log_height[:at]) @ window.outside_edges[1 : at + 1] + window.outside_edges[0]
+    )
 
 
 def log_settled(window: Window, t: float) -> float:

@@ -1,4 +1,4 @@
-"""The classical theorems by name, for teaching and comparison. `Loss.epsilon` is never worse.
+"""The classical theorems by name, for teaching and comparison; for an answer, ask a `Loss`.
 
     >>> from dalenius.losses.theorems import Step, advanced, basic, optimal
     >>> hundred = Step(epsilon=0.1, count=100)

@@ -48,11 +48,19 @@ class Window:
 
     def most_inside(self, t: float) -> Floats:
         """At least |χ(x+it)| for all x of each cell."""
-        return np.where(self._beyond_middle, self._grown(t, self.inside_edges[:-1]), 1 + self._grown(t, self.outside_edges[1:]))
+        return np.where(
+            self._beyond_middle,
+            self._grown(t, self.inside_edges[:-1]),
+            1 + self._grown(t, self.outside_edges[1:]),
+        )
 
     def most_outside(self, t: float) -> Floats:
         """At least |1 − χ(x+it)| for all x of each cell."""
-        return np.where(self._beyond_middle, 1 + self._grown(t, self.inside_edges[:-1]), self._grown(t, self.outside_edges[1:]))
+        return np.where(
+            self._beyond_middle,
+            1 + self._grown(t, self.inside_edges[:-1]),
+            self._grown(t, self.outside_edges[1:]),
+        )
 
     def _grown(self, t: float, small: Floats) -> Floats:
         """E·small, where what underflowed counts as the least positive number."""
@@ -62,7 +70,9 @@ class Window:
     def log_height(self) -> Floats:
         """log of h times the most that φ is on each cell."""
         edges = self.nodes.edges
-        nearest = np.where((edges[:-1] < 0) & (edges[1:] > 0), 0.0, np.minimum(np.abs(edges[:-1]), np.abs(edges[1:])))
+        nearest = np.where(
+            (edges[:-1] < 0) & (edges[1:] > 0), 0.0, np.minimum(np.abs(edges[:-1]), np.abs(edges[1:]))
+        )
         return -nearest * nearest / 2 + (math.log(self.nodes.step) - LOG_ROOT_TWO_PI)
 
     def line(self, t: float) -> tuple[Floats, Floats]:

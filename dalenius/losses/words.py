@@ -24,7 +24,7 @@ def belief(relation: Relation, prior: Fraction, after: tuple[float, float], delt
     """What a belief may become."""
     save = ", save for the exception below" if delta else ""
     return (
-        f"Someone who holds it {percent(float(prior), ROUND_CEILING)} likely, before the result, that "
+        f"Someone who holds it {float(100 * prior):.4g}% likely, before the result, that "
         f"{_CLAIM[relation]}, may hold it between {percent(after[0], ROUND_FLOOR)} and "
         f"{percent(after[1], ROUND_CEILING)} likely after it, whatever else they know{save}."
     )

@@ -7,10 +7,10 @@ charge derive from the same rational. Each reader names the argument and its all
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from collections.abc import Callable
 from typing import SupportsFloat
 
 from dalenius.errors import InvalidArgument
@@ -66,7 +66,9 @@ def count(value: object, name: str, *, least: int = 1, most: int = MOST_STEPS) -
     number = exact(value, name)
     if number.denominator != 1 or not least <= number <= most:
         raise InvalidArgument(
-            f"{name} must be a whole number from {least} to {most:.0e}, not {_shown(value)}.".replace("e+", "e"),
+            f"{name} must be a whole number from {least} to {most:.0e}, not {_shown(value)}.".replace(
+                "e+", "e"
+            ),
             remedy=f"Pass {name} as an int in that range.",
         )
     return int(number)

