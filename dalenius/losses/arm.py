@@ -38,9 +38,9 @@ class Arm:
     def weights(self) -> tuple[Floats, Floats]:
         """h φ χ wˢ at the nodes, and the relative error of each."""
         exponent, error = self.window.nodes.tilted(self.s)
-        kept = np.maximum(self.window.inside, TINY)
+        kept = np.log(np.maximum(self.window.inside, TINY))
         lost = np.where(self.window.inside > 4 * TINY, 0.0, 1.0)
-        return np.exp(exponent + np.log(kept)), error + 16 * FUNCTION + lost
+        return np.exp(exponent + kept), error + 4 * FUNCTION + 24 * U * np.abs(kept) + lost
 
     @cached_property
     def mass(self) -> float:
@@ -72,7 +72,7 @@ class Arm:
             log, plain = float(window.line(t)[0][end]), float(window.line(0.0)[0][end])
             slope = window.nodes.part.slope(float(window.nodes.edges[end])) * math.exp(plain - log)
             rate = 2 * math.pi / window.nodes.step - y * slope - t * (0.5 + window.cutoff.width**-2)
-            size = self._size(end, t) * float(window.inside_edges[end])
+            size = self._size(end, t) * window.kept_at(end)
             total += np.where(rate > 0, 2.01 * size / np.maximum(rate, 1e-300), np.inf)
         return total
 
@@ -90,7 +90,8 @@ class Arm:
         flat = self._flat(theta)
         log, turn = nodes.polar(theta, nodes.x[:flat])
         exponent = nodes.log_density[:flat] + theta * theta / 2 + self.s * log - y * turn
-        slack = 1 + 64 * U * (len(exponent) + abs(self.s) + y * float(turn[-1]) + 128)
+        far = abs(self.s) * (1 + float(np.abs(log).max())) + y * float(turn[-1])
+        slack = 1 + 64 * U * (len(exponent) + far + 256)
         leak = 1 + window.cutoff.growth(theta) * float(window.outside_edges[flat])
         main = float(np.exp(exponent).sum()) * slack * leak
         rough = self._riemann(y, theta, 0, window.most_inside(theta))
@@ -161,7 +162,7 @@ class Arm:
         rounding = self.mass_error + (3 * len(weights) + 40) * U + 4 * FUNCTION
         near = float(weights @ (error * size)) + rounding * float(weights @ size)
         far = 8 * (float(weights @ error) + rounding * self.mass)
-        moved = np.minimum(y * float(weights @ log_error), 2 * self.mass)
+        moved = np.minimum(y * float(weights @ (log_error + 4 * U * size)), 2 * self.mass)
         return total / self.mass, 1.01 * (np.minimum(y * near, far) + moved) / self.mass
 
 

@@ -134,19 +134,31 @@ def product(arms: list[tuple[Arm, int]], turns: list[Turns]) -> tuple[Complexes,
     for (arm, times), turn in zip(arms, turns, strict=True):
         ratio, error = arm.ratios(turn)
         error = error + 4.04 * midpoint(arm, turn.step * (turn.count - 1), turn.count) / arm.mass
-        square = 2 * ratio.real + ratio.real**2 + ratio.imag**2
-        size = np.sqrt(np.maximum(1 + square, 0.0)) + 4e-16
-        log_size += times * 0.5 * np.log1p(np.maximum(square, -1 + 2e-16))
-        angle += times * np.arctan2(ratio.imag, 1 + ratio.real)
-        relative += np.where(size > 2 * error, times * error / np.maximum(size - error, 1e-300), np.inf)
+        size, log, turned = polar(ratio)
+        log_size, angle = log_size + times * log, angle + times * turned
+        rounding = 12 * U * np.minimum(np.abs(ratio), 1.0) + 2 * FUNCTION * (np.abs(log) + np.abs(turned))
+        relative += np.where(
+            size > 2 * error, times * (error / np.maximum(size - error, 1e-300) + rounding), np.inf
+        )
         most += times * np.log(size + error)
-        log, log_error = log_moment(arm.window, arm.s)
-        scale, scale_error = scale + times * log, scale_error + times * log_error
-    relative += FUNCTION * (2 * np.abs(log_size) + np.abs(angle)) + 4 * FUNCTION
+        moment, moment_error = log_moment(arm.window, arm.s)
+        scale, scale_error = scale + times * moment, scale_error + times * moment_error
+    relative += 4 * U * len(arms) * (np.abs(log_size) + np.abs(angle)) + 4 * FUNCTION
     size = np.exp(log_size)
     fine = relative < 0.01
     error = np.where(fine, 1.01 * size * np.where(fine, relative, 0.0), size + np.exp(np.minimum(most, 0.0)))
     return size * np.exp(1j * angle), error, scale, scale_error
+
+
+def polar(ratio: Complexes) -> tuple[Floats, Floats, Floats]:
+    """|1 + ratio|, its logarithm and the angle of 1 + ratio, accurate for small ratios and near −1."""
+    real, imaginary = 1 + ratio.real, ratio.imag
+    square = 2 * ratio.real + ratio.real**2 + imaginary**2
+    size = np.hypot(real, imaginary)
+    log = np.where(
+        np.abs(square) < 0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), np.log(np.maximum(size, 1e-300))
+    )
+    return size, log, np.arctan2(imaginary, real)
 
 
 def midpoint(arm: Arm, extent: float, count: int) -> Floats:

@@ -46,6 +46,19 @@ class Cutoff:
         """E = e^{(t/v)²}."""
         return exp_bound((t / self.width) ** 2)
 
+    def within(self, other: Cutoff, left: float, right: float) -> bool:
+        """Whether χ ≤ χ′ of the other on [left, right], but for differences that underflow.
+
+        The two cross where (x − m)/v = (x − m′)/v′, and nowhere else.
+        """
+        if self.middle > other.middle:
+            return False
+        if self.width == other.width:
+            return True
+        scaled = (other.middle - self.middle) / (other.width - self.width)
+        crossing = self.middle - self.width * scaled
+        return not left <= crossing <= right or abs(scaled) > 27.3
+
     def snapped(self, step: float) -> Cutoff:
         """The same with its middle on a cell edge."""
         return Cutoff(round(self.middle / step) * step, self.width)

@@ -139,7 +139,7 @@ def _side(lower: Floats, upper: Floats, middle: tuple[float, float], ratio: floa
 
 
 def _looseness(right: Side, left: Side, tilt: Floats, mesh: Mesh, over: float, common: float) -> float:
-    """`looseness` of the law: the right side's common share, the left side's, and what the total has over one."""
+    """`looseness` of the law: the right side's common share, the left side's, and any surplus."""
     units = 8 * (MASS + mesh.position)
     least = np.maximum(1 - tilt + tilt * left.lower[1:] - right.infinite, TINY)
     beyond = max(0.0, right.infinite - float(right.upper[-1]))

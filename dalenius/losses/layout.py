@@ -64,7 +64,7 @@ def _read_at(sketch: Sketch, epsilon: float) -> Reading | None:
     split = None
     if extent * wave > 2 * math.pi * SPLIT_FROM and len(cutoffs) == 1 and not sketch.squared:
         split = split_at(sketch, point, cutoffs[0])
-        if split is not None and split.extent < extent:
+        if split is not None and split.extent < extent and split.fits(cutoffs[0], sketch.cuts[0][1] + 8):
             extent, theta = split.extent, split.theta
         else:
             split = None
@@ -121,6 +121,10 @@ class Split:
     exponent: float
     extent: float
     theta: float
+
+    def fits(self, upper: Cutoff, far: float) -> bool:
+        """Whether what it keeps is part of what the upper cutoff keeps."""
+        return self.cutoff.within(upper, -far, min(far, upper.middle + 9 * upper.width))
 
 
 def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:

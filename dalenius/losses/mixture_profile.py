@@ -17,6 +17,7 @@ from dalenius.losses.loss import Worst
 from dalenius.losses.nodes import Part
 from dalenius.losses.pair import Floats
 from dalenius.losses.plan import Sketch
+from dalenius.losses.rounding import U
 
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
@@ -40,9 +41,7 @@ class MixtureProfile:
     @property
     def top(self) -> float:
         """The largest possible loss, rounded up."""
-        if self.sign > 0 or self.squared:
-            return math.inf
-        return -sum(p.times * math.log(p.weights[p.shifts.index(0.0)]) for p in self.parts) * (1 + 1e-14)
+        return math.fsum(n * pair.support[1] for pair, n in self.worst) * (1 + 4 * U)
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε) for ε ≥ 0."""

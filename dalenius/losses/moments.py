@@ -13,7 +13,7 @@ import numpy as np
 from dalenius.losses.arm import Arm
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.nodes import FUNCTION, Nodes, Part, normal_tail
-from dalenius.losses.rounding import U, exp_bound
+from dalenius.losses.rounding import TINY, U, exp_bound
 from dalenius.losses.window import Window
 
 AT_ZERO = np.zeros(1)
@@ -45,7 +45,14 @@ def _around_one(window: Window, s: float) -> tuple[float, float]:
     terms = density * (inside * (grown - s * v) - outside * (1 + s * v))
     error = (grown + 1) * inside * (1.01 * abs(s) * log_error + FUNCTION + 4 * U * np.abs(s * log))
     error += np.abs(grown) * FUNCTION + abs(s) * (v_error + 4 * U * np.abs(v))
-    error += outside * (1 + abs(s) * (1 + np.abs(v))) * 16 * FUNCTION
+    error += (
+        outside
+        * (1 + abs(s) * (1 + np.abs(v)))
+        * (4 * FUNCTION + 24 * U * np.abs(np.log(np.maximum(outside, TINY))))
+    )
+    error += (
+        inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(np.log(np.maximum(inside, TINY))))
+    )
     relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION
     slip = 1.01 * float(density @ error + np.abs(terms) @ relative) + _beyond(window, s)
     slip += float(Arm(window, s).midpoint_error(AT_ZERO)[0])
@@ -91,7 +98,7 @@ def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[floa
     if abs(s) * top > 40 or 0.0 not in part.shifts:
         return closed
     right = 14.0 + (s * top if s > 0 else 0.0)
-    step = 2.0 ** math.floor(math.log2(min(0.125, 0.25 * math.pi / top)))
+    step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0)))
     nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(right / step))
     value, error = log_moment(Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0)), s)
     least = -math.log(part.weights[part.shifts.index(0.0)])

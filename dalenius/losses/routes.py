@@ -72,7 +72,7 @@ def route(worst: Worst) -> Profile:
         found = _discrete(pair, count)
         if found is not None:
             return found
-    return _contour(others, squared) or _sums(worst)
+    return _contour(worst, others, squared) or _sums(worst)
 
 
 def _split(worst: Worst) -> tuple[Fraction, Worst]:
@@ -87,7 +87,7 @@ def _discrete(pair: Pair, count: int) -> Profile | None:
     return two_point(pair, count)
 
 
-def _contour(others: Worst, squared: Fraction) -> Profile | None:
+def _contour(worst: Worst, others: Worst, squared: Fraction) -> Profile | None:
     from dalenius.losses.mixture_profile import MixtureProfile
     from dalenius.losses.nodes import Part
 
@@ -99,8 +99,7 @@ def _contour(others: Worst, squared: Fraction) -> Profile | None:
         signs.add(pair.sign)
     if len(signs) != 1:
         return None
-    shifts = ((ShiftPair(Fraction(1)), 0),) if squared else ()
-    return MixtureProfile(tuple(parts), signs.pop(), float(squared), (*others, *shifts))
+    return MixtureProfile(tuple(parts), signs.pop(), float(squared), worst)
 
 
 def _sums(worst: Worst) -> Profile:

@@ -20,7 +20,7 @@ from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.moments import log_lowered, log_moment
 from dalenius.losses.nodes import FUNCTION, LOG_ROOT_TWO_PI, Nodes, Part, normal_tail
 from dalenius.losses.plan import NEARLY
-from dalenius.losses.rounding import U, exp_bound
+from dalenius.losses.rounding import TINY, U, exp_bound
 from dalenius.losses.window import Window
 
 
@@ -120,7 +120,8 @@ class Lower:
         (p, p_error), (q, q_error) = self._moments[1:]
         low = math.exp(n * (p - p_error)) - exp_bound(epsilon + n * (q + q_error))
         high = math.exp(n * (p + p_error)) - min(1.0, exp_bound(epsilon + n * (q - q_error)))
-        return max(0.0, low - 16 * FUNCTION), max(0.0, high) + mass + 16 * FUNCTION
+        slip = 16 * FUNCTION + 8 * U * (epsilon + n * (abs(p) + abs(q)))
+        return max(0.0, low - slip), max(0.0, high) + mass + slip
 
     @cached_property
     def _moments(self) -> tuple[tuple[float, float], ...]:
@@ -158,7 +159,8 @@ def removed(window: Window, s: int) -> tuple[float, float]:
     right = float(window.nodes.edges[-1])
     part = window.nodes.part
     tail = part.tail(right, s)
-    slip = float(terms @ (error + 16 * FUNCTION)) + 0.002 * tail
+    cut = np.abs(np.log(np.maximum(window.outside, TINY)))
+    slip = float(terms @ (error + 4 * FUNCTION + 24 * U * cut)) + 0.002 * tail
     return math.fsum(terms) + tail, 1.01 * (slip + float(window.outside_edges[0])) + _removed_midpoint(
         window, s
     )
@@ -195,7 +197,7 @@ def log_settled(window: Window, t: float) -> float:
     """At least log ∫ (1 − χ) φ w^{−t} right of the level."""
     at = _level(window)
     log = window.line(0.0)[0][at:]
-    exponent = window.log_height[at:] - t * log[:-1] + t * 32 * U
+    exponent = window.log_height[at:] - t * log[:-1] + t * 16 * U * (1 + np.abs(log[:-1]))
     value = np.exp(exponent - exponent.max()) @ window.outside_edges[at + 1 :]
     tail = math.log(normal_tail(float(window.nodes.edges[-1]))) - t * float(log[0])
     return max(float(exponent.max()) + math.log(1.001 * float(value)), tail) + math.log(2)

@@ -42,6 +42,12 @@ class Window:
         """1 − χ at the edges."""
         return self.cutoff.outside(self.nodes.edges)
 
+    def kept_at(self, end: int) -> float:
+        """κ with |χ(x+iτ)| ≤ κ e^{(τ/v)²} at an edge: χ beyond the middle, 1 + (1 − χ) before it."""
+        if self.nodes.edges[end] >= self.cutoff.middle:
+            return float(self.inside_edges[end])
+        return 1 + float(self.outside_edges[end])
+
     @cached_property
     def _beyond_middle(self) -> NDBool:
         return self.nodes.edges[:-1] >= self.cutoff.middle

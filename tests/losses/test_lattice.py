@@ -77,9 +77,9 @@ weights = st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any)
     st.booleans(),
 )
 def test_composition_encloses_the_exact_law(
-    one: list[int], two: list[int], n: int, m: int, start: int, at: float, some: bool
+    one: list[int], two: list[int], n: int, m: int, start: int, hundredths: int, some: bool
 ) -> None:
-    step = Fraction(3, 10)
+    step, at = Fraction(3, 10), hundredths / 100
     laws = [(law(one, step, start, infinite=int(some)), n)]
     if m:
         laws.append((law(two, step, -1), m))
