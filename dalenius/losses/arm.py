@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.losses.cutoff import FAR
 from dalenius.losses.nodes import FUNCTION, LOG_ROOT_TWO_PI
 from dalenius.losses.pair import Floats
-from dalenius.losses.rounding import TINY, U, exp_bound
+from dalenius.losses.rounding import U, exp_bound
 from dalenius.losses.window import Window
 
 Complexes = NDArray[np.complex128]
@@ -38,8 +39,8 @@ class Arm:
     def weights(self) -> tuple[Floats, Floats]:
         """h φ χ wˢ at the nodes, and the relative error of each."""
         exponent, error = self.window.nodes.tilted(self.s)
-        kept = np.log(np.maximum(self.window.inside, TINY))
-        lost = np.where(self.window.inside > 4 * TINY, 0.0, 1.0)
+        kept = self.window.log_inside
+        lost = np.where(kept > -FAR * FAR, 0.0, 1e-3)
         return np.exp(exponent + kept), error + 4 * FUNCTION + 24 * U * np.abs(kept) + lost
 
     @cached_property
@@ -60,8 +61,8 @@ class Arm:
         log, turn = window.line(t)
         radius = window.line(0.0)[0][1:] if self.s > 0 else log[:-1]
         base = window.log_height + (t * t / 2 - 2 * math.pi * t / window.nodes.step) + self.s * radius
-        most = window.most_inside(t)
-        strip = np.array([sum_bound(base + one * turn[1:], most) for one in y.tolist()])
+        base = base + window.log_most_inside(t)
+        strip = np.array([sum_bound(base + one * turn[1:]) for one in y.tolist()])
         return 2.01 * strip + self._sides(t, y)
 
     def _sides(self, t: float, y: Floats) -> Floats:
@@ -72,17 +73,15 @@ class Arm:
             log, plain = float(window.line(t)[0][end]), float(window.line(0.0)[0][end])
             slope = window.nodes.part.slope(float(window.nodes.edges[end])) * math.exp(plain - log)
             rate = 2 * math.pi / window.nodes.step - y * slope - t * (0.5 + window.cutoff.width**-2)
-            size = self._size(end, t) * window.kept_at(end)
+            size = exp_bound(self._log_size(end, t) + window.log_kept(end))
             total += np.where(rate > 0, 2.01 * size / np.maximum(rate, 1e-300), np.inf)
         return total
 
-    def _size(self, end: int, t: float) -> float:
-        """At least φ|w(x+iτ)|ˢ at an edge, for 0 ≤ τ ≤ t."""
-        x, log = (
-            float(self.window.nodes.edges[end]),
-            float(self.window.line(0.0 if self.s > 0 else t)[0][end]),
-        )
-        return 1.001 * exp_bound(-x * x / 2 - LOG_ROOT_TWO_PI + self.s * log)
+    def _log_size(self, end: int, t: float) -> float:
+        """At least log φ|w(x+iτ)|ˢ at an edge, for 0 ≤ τ ≤ t."""
+        x = float(self.window.nodes.edges[end])
+        log = float(self.window.line(0.0 if self.s > 0 else t)[0][end])
+        return 1e-3 - x * x / 2 - LOG_ROOT_TWO_PI + self.s * log
 
     def decay(self, y: float, theta: float) -> float:
         """Lemma 3: at least |M(y′)| for all |y′| ≥ y."""
@@ -92,15 +91,15 @@ class Arm:
         exponent = nodes.log_density[:flat] + theta * theta / 2 + self.s * log - y * turn
         far = abs(self.s) * (1 + float(np.abs(log).max())) + y * float(turn[-1])
         slack = 1 + 64 * U * (len(exponent) + far + 256)
-        leak = 1 + window.cutoff.growth(theta) * float(window.outside_edges[flat])
+        grown = (theta / window.cutoff.width) ** 2
+        leak = 1 + exp_bound(grown + float(window.log_outside_edges[flat]))
         main = float(np.exp(exponent).sum()) * slack * leak
-        rough = self._riemann(y, theta, 0, window.most_inside(theta))
-        exact = (
-            main + self._flat_error(theta, flat) + self._riemann(y, theta, flat, window.most_inside(theta))
-        )
+        most = window.log_most_inside(theta)
+        rough = self._riemann(y, theta, 0, most)
+        exact = main + self._flat_error(theta, flat) + self._riemann(y, theta, flat, most)
         kept = (
-            1 + window.cutoff.growth(theta) * float(window.outside_edges[0]),
-            float(window.inside_edges[-1]),
+            math.log1p(exp_bound(grown + float(window.log_outside_edges[0]))),
+            float(window.log_inside_edges[-1]),
         )
         return (
             min(rough, exact)
@@ -108,15 +107,15 @@ class Arm:
             + self._rise(-1, y, theta, kept[1], 0.5 + window.cutoff.width**-2)
         )
 
-    def _rise(self, end: int, y: float, theta: float, kept: float, bend: float) -> float:
+    def _rise(self, end: int, y: float, theta: float, log_kept: float, bend: float) -> float:
         """At least ∫₀^θ kept·φ|w|ˢ e^{bend·τ² − y arg w(x+iτ)} dτ at an edge x: a side of the moved contour.
 
         An upper Riemann sum, since arg w(x+iτ) increases with τ.
         """
         heights = theta * PIECES
         turn = self.window.nodes.part.turn(float(self.window.nodes.edges[end]), heights[:-1])
-        total = sum_bound(bend * heights[1:] ** 2 - y * turn, np.full(len(turn), 1 / len(turn)))
-        return 1.01 * kept * self._size(end, theta) * theta * total if kept else 0.0
+        size = self._log_size(end, theta) + log_kept
+        return 1.01 * theta / len(turn) * sum_bound(bend * heights[1:] ** 2 - y * turn + size)
 
     def _flat(self, theta: float) -> int:
         """The cell up to which χ is 1 on the moved contour, to within e^{−45}."""
@@ -130,9 +129,9 @@ class Arm:
         eta = min(math.pi / 2 / max(window.nodes.part.shifts) - theta, math.pi / window.nodes.step)
         log = window.line(0.0 if self.s > 0 else theta + eta)[0][: flat + 1]
         radius = self.s * (log[1:] if self.s > 0 else log[:-1])
-        strip = sum_bound(window.log_height[:flat] + radius, np.ones(flat))
+        strip = sum_bound(window.log_height[:flat] + radius)
         ends = window.nodes.edges[[0, flat]]
-        size = sum_bound(-ends * ends / 2 - LOG_ROOT_TWO_PI + self.s * log[[0, flat]], np.ones(2))
+        size = sum_bound(-ends * ends / 2 - LOG_ROOT_TWO_PI + self.s * log[[0, flat]])
         rate = 2 * math.pi / window.nodes.step - eta / 2
         return math.exp(theta * theta / 2) * 2.02 * (strip * math.exp(-eta * rate) + size / rate)
 
@@ -142,16 +141,22 @@ class Arm:
             return 0.0
         exponent = self.window.log_height[start:] + theta * theta / 2 - y * turn[:-1]
         exponent += self.s * (log[1:] if self.s > 0 else log[:-1])
-        return 1.001 * sum_bound(exponent, most[start:])
+        return 1.001 * sum_bound(exponent + most[start:])
 
     def gap_decay(self, lower: Window, y: float, theta: float) -> float:
         """Lemma 3 for χ − χ₁, χ₁ the cutoff of `lower` on the same nodes: at least |M − M₁| for |y′| ≥ y."""
-        low, high = lower.most_outside(theta), self.window.most_outside(theta)
         before = lower.nodes.edges[1:] <= lower.cutoff.middle
-        most = np.where(before, low + high, self.window.most_inside(theta) + lower.most_inside(theta))
+        low, high = lower.log_most_outside(theta), self.window.log_most_outside(theta)
+        inner, outer = lower.log_most_inside(theta), self.window.log_most_inside(theta)
+        most = np.where(before, np.logaddexp(low, high), np.logaddexp(inner, outer))
         bend = 0.5 + min(self.window.cutoff.width, lower.cutoff.width) ** -2
-        left = self._rise(0, y, theta, float(self.window.outside_edges[0] + lower.outside_edges[0]), bend)
-        right = self._rise(-1, y, theta, float(self.window.inside_edges[-1] + lower.inside_edges[-1]), bend)
+        ends = (
+            np.logaddexp(self.window.log_outside_edges[0], lower.log_outside_edges[0]),
+            np.logaddexp(self.window.log_inside_edges[-1], lower.log_inside_edges[-1]),
+        )
+        left, right = (
+            self._rise(end, y, theta, float(kept), bend) for end, kept in zip((0, -1), ends, strict=True)
+        )
         return self._riemann(y, theta, 0, most) + left + right
 
     def ratios(self, turns: Turns) -> tuple[Complexes, Floats]:
@@ -202,8 +207,7 @@ def turned(loss: Floats, y: Floats) -> Complexes:
     return result
 
 
-def sum_bound(exponent: Floats, weights: Floats) -> float:
-    """Σ weights·e^exponent for non-negative weights, as an upper bound: infinite rather than an overflow."""
+def sum_bound(exponent: Floats) -> float:
+    """Σ e^exponent as an upper bound: infinite rather than an overflow."""
     top = float(exponent.max())
-    total = float(np.exp(exponent - top) @ weights)
-    return exp_bound(top + math.log(total)) if 0 < total < math.inf else (0.0 if total == 0 else math.inf)
+    return exp_bound(top + math.log(float(np.exp(exponent - top).sum()))) if top > -math.inf else 0.0

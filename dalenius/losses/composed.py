@@ -8,8 +8,8 @@ splitting variable ξ has log E[e^{tξ}] ≤ t(t+1)·step²/8 outside −1 < t <
 
 With U ≼ (1 + loose)V + excess + above (see `lattice`), one factor at a time, the convolution of the
 laws U exceeds that of the V by a factor Π(1 + loose)^n, and by at most
-    e^{K(λ)−λε}·Σ n·E_excess[e^{λL}]/E_U[e^{λL}] + M·Σ n·(above + excess·Σ n·infinite),
-K the logarithmic moment of the convolution and M its total mass.
+    m·e^{K(λ)−λε}·Σ n·E_excess[e^{λL}]/E_U[e^{λL}] + M·Σ n·(above + excess·Σ n·infinite),
+K the logarithmic moment of the convolution, M its total mass, and m = min(1, 1/(eλ)).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Composed:
         mass = _sum(decay, values)
         found = near * mass + shrink * _sum(rise, values)
         noise = radius * (mass + self._edge(at, radius)) + self._rest(at)
-        noise += self._noise(near * self._norms[0] + shrink * self._norms[1], first)
+        noise += self._noise(near * self._norms[0] + shrink * self._norms[1], first, self._most)
         return self._assemble(epsilon, found, noise, at, radius, first)
 
     def _assemble(
@@ -126,7 +126,7 @@ class Composed:
         scale, slack, relative = self._scale(at), self.slack, self.window.relative + TERM
         upper = scale[1] * (found + noise) * (1 + relative) * (1 + slack.error) + slack.infinite[1]
         split = scale[0] * (found - noise) * (1 - relative)
-        excess = scale[1] * slack.excess * self._reach(first)
+        excess = scale[1] * slack.excess * self._reach(first) * self._most
         split = (split - excess - slack.above) / (1 + slack.looseness)
         lower = max(
             0.0, split - self._crossing(first, at, radius, scale[1], upper - slack.infinite[0] - split)
@@ -168,7 +168,7 @@ class Composed:
         indices = np.arange(max(at - reach, 0), min(at + reach, len(self.window.values)))
         weights = np.exp(-tilt * (indices - at) - np.abs(first + step * (indices - at)) / root)
         total = _sum(weights, self.window.values[indices[0] : indices[-1] + 1]) if len(indices) else 0.0
-        total += self._noise(float(np.linalg.norm(weights)), first + step)
+        total += self._noise(float(np.linalg.norm(weights)), first + step, 1.0)
         total += self._all * math.exp(min(tilt * (first / step + 1), 700.0) - FAR)
         kernel = scale * total * (1 + self.window.relative + TERM) * math.exp(min(radius / root, 700.0))
         constant = root * math.exp((1 + root) / 2 - 1 + math.sqrt(1 + v / 4)) * (1 + 64 * U)
@@ -190,9 +190,14 @@ class Composed:
         many = min(int(radius / float(self.window.step[0])) + 2, at)
         return float(self.window.values[at - many : at].sum()) * math.exp(min(self.window.tilt * many, 700.0))
 
-    def _noise(self, norm: float, first: float) -> float:
-        """Cauchy–Schwarz on the transform's error, and the mass outside the window, down to ε itself."""
-        return norm * self.window.distance * (1 + NORM) + self.window.outside * self._reach(first)
+    def _noise(self, norm: float, first: float, most: float) -> float:
+        """Cauchy–Schwarz on the transform's error, and the mass outside the window at its largest weight."""
+        return norm * self.window.distance * (1 + NORM) + self.window.outside * self._reach(first) * most
+
+    @cached_property
+    def _most(self) -> float:
+        """Bounds (1 − e^{−y})e^{−λy}, y > 0, by 1/(eλ)."""
+        return min(1.0, float(self.window.step[1]) / max(math.e * self.window.tilt, TINY) * (1 + 64 * U))
 
     def _reach(self, first: float) -> float:
         """The weight at ε itself, which is above one where ε lies before the window."""

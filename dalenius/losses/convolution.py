@@ -95,9 +95,9 @@ def convolve(terms: Sequence[tuple[Lattice, int]], plan: Plan) -> Window | None:
         return None
     values, distance = _transform(tilted, length, (first - lowest) % length)
     centre = sum(part.count * part.centre for part in tilted)
-    outside = (
-        0.0 if full <= length else _outside(tilted, plan, step, (first - centre, first + length - centre))
-    )
+    before = first - 1 - centre if first > lowest else None
+    after = first + length - centre if first + length < lowest + full else None
+    outside = _outside(tilted, plan, step, (before, after))
     folding = [len(part.masses) // length * U for part in tilted]
     drift = sum(part.count * (part.rounding + fold) for part, fold in zip(tilted, folding, strict=True))
     scale = math.fsum(part.count * part.log_total for part in tilted)
@@ -180,12 +180,13 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
         base = base * base
 
 
-def _outside(tilted: Sequence[Tilted], plan: Plan, step: float, ends: tuple[int, int]) -> float:
-    """Chernoff's bound on the tilted mass at or beyond the window's ends, counted from the centre."""
+def _outside(tilted: Sequence[Tilted], plan: Plan, step: float, ends: tuple[int | None, int | None]) -> float:
+    """Chernoff's bound on the tilted mass at or beyond the ends, counted from the centre; None has none."""
     total = 0.0
-    for exponent, end in zip(plan.exponents, (ends[0] - 1, ends[1]), strict=True):
+    for exponent, end in zip(plan.exponents, ends, strict=True):
+        if end is None:
+            continue
         moment = sum(part.log_moment(exponent * step) for part in tilted)
-        total += math.exp(
-            min(moment - exponent * step * end * (1 - 4 * U * math.copysign(1.0, exponent * end)), 700.0)
-        )
+        reach = exponent * step * end
+        total += math.exp(min(moment - reach + 4 * U * abs(reach), 700.0))
     return total * (1 + 64 * U)

@@ -27,6 +27,20 @@ def half_erfc(values: Floats) -> Floats:
     return result
 
 
+FAR = 26.0
+"""Where erfc is about to underflow."""
+
+
+def log_half_erfc(values: Floats) -> Floats:
+    """log(½ erfc); beyond FAR from above, by erfc z ≤ e^{−z²}/(z√π), which is off by less than 1/(2z²)."""
+    result = np.zeros_like(values)
+    near = np.flatnonzero((values > -6.5) & (values <= FAR))
+    result[near] = [math.log(0.5 * math.erfc(v)) for v in values[near].tolist()]
+    far = values > FAR
+    result[far] = -(values[far] ** 2) - np.log(2 * math.sqrt(math.pi) * values[far])
+    return result
+
+
 @dataclass(frozen=True)
 class Cutoff:
     """χ with centre `middle` (on a cell edge) and width `width`."""
@@ -41,6 +55,14 @@ class Cutoff:
     def outside(self, x: Floats) -> Floats:
         """1 − χ(x), without cancellation."""
         return half_erfc((self.middle - x) / self.width)
+
+    def log_inside(self, x: Floats) -> Floats:
+        """log χ(x)."""
+        return log_half_erfc((x - self.middle) / self.width)
+
+    def log_outside(self, x: Floats) -> Floats:
+        """log(1 − χ(x))."""
+        return log_half_erfc((self.middle - x) / self.width)
 
     def growth(self, t: float) -> float:
         """E = e^{(t/v)²}."""

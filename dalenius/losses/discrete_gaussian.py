@@ -30,7 +30,7 @@ from flint import arb
 from dalenius.errors import InvalidArgument
 from dalenius.losses.balls import BITS, ball
 from dalenius.losses.enclosure import ELEMENTARY, Interval, around, interval
-from dalenius.losses.fields import Described, Parameter, ratio, whole
+from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
 from dalenius.losses.lattice import Lattice, point
 from dalenius.losses.law import Law
 from dalenius.losses.loss import Worst
@@ -154,6 +154,10 @@ class DiscreteGaussian(Described, kind="discrete_gaussian"):
     _: KW_ONLY
     sensitivity: Parameter[int] = Parameter(whole, 1)
     relation: Relation = "add_remove"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_distance(self.scale, self.sensitivity)
 
     def directions(self) -> tuple[Worst, ...]:
         """One direction, as the pair is its own reverse."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.enclosure import ELEMENTARY, Interval, around, clip, interval
-from dalenius.losses.fields import Described, Parameter, ratio, whole
+from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
 from dalenius.losses.lattice import Lattice, point
 from dalenius.losses.loss import Worst
 from dalenius.losses.pair import Floats, Pair
@@ -120,6 +120,10 @@ class DiscreteLaplace(Described, kind="discrete_laplace"):
     _: KW_ONLY
     sensitivity: Parameter[int] = Parameter(whole, 1)
     relation: Relation = "add_remove"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_distance(self.scale, self.sensitivity)
 
     def directions(self) -> tuple[Worst, ...]:
         """One direction, as the pair is its own reverse."""

@@ -30,6 +30,11 @@ def interval(value: arb) -> Interval:
     return (lower(value), upper(value))
 
 
+def mass(value: arb) -> Interval:
+    """The ball of something non-negative, rounded outward."""
+    return (max(lower(value), 0.0), upper(value))
+
+
 def around(number: Fraction) -> Interval:
     """The rational, rounded outward."""
     return (floor(number), ceiling(number))
@@ -55,5 +60,6 @@ def below(gap: Floats, units: float | Floats = 1) -> tuple[Floats, Floats]:
 def clip(epsilon: Floats, lo: Floats, hi: Floats, *, top: float = math.inf) -> tuple[Floats, Floats]:
     """Every hockey-stick divergence lies between max(0, 1 − e^ε) and 1, and is 0 from the top loss on."""
     least = below(epsilon)
-    hi = np.where(epsilon >= top, least[1], np.maximum(hi, least[1]))
-    return np.clip(lo, least[0], 1.0), np.minimum(hi, 1.0)
+    lo, hi = np.maximum(lo, least[0]), np.maximum(hi, least[1])
+    lo, hi = np.where(epsilon >= top, least[0], lo), np.where(epsilon >= top, least[1], hi)
+    return np.minimum(lo, 1.0), np.minimum(hi, 1.0)

@@ -21,7 +21,8 @@ from dalenius.privacy.unit import read_relation
 
 Read = TypeVar("Read", Fraction, int)
 
-MOST = Fraction(10) ** 100
+MOST_LOSS = 10**6
+"""Privacy losses beyond this are taken to be mistakes."""
 
 
 class _Field:
@@ -152,19 +153,28 @@ def _shown(value: object) -> str:
 
 
 def ratio(value: object, name: str) -> Fraction:
-    """A number from 10^−100 to 10^100: its powers and inverses are then floats as well."""
+    """A number from 10^−6 to 10^12: noise over sensitivity, so that losses stay below a million."""
     number = numbers.positive(value, name)
-    if not MOST**-1 <= number <= MOST:
-        raise InvalidArgument(f"{name} must be from 1e-100 to 1e100.", remedy=f"Choose {name} in that range.")
+    if not Fraction(1, MOST_LOSS) <= number <= MOST_LOSS**2:
+        raise InvalidArgument(f"{name} must be from 1e-6 to 1e12.", remedy=f"Choose {name} in that range.")
     return number
 
 
 def amount(value: object, name: str) -> Fraction:
-    """A number from 0 to 10^100."""
+    """A number from 0 to a million."""
     number = numbers.non_negative(value, name)
-    if number > MOST:
-        raise InvalidArgument(f"{name} must be from 0 to 1e100.", remedy=f"Choose {name} in that range.")
+    if number > MOST_LOSS:
+        raise InvalidArgument(f"{name} must be from 0 to 1e6.", remedy=f"Choose {name} in that range.")
     return number
+
+
+def check_distance(scale: Fraction, sensitivity: int) -> None:
+    """A sensitivity of a million scales or more hides nothing and is refused."""
+    if sensitivity > MOST_LOSS * scale:
+        raise InvalidArgument(
+            "sensitivity must be at most 1e6 times scale.",
+            remedy="Choose a larger scale: this one hides nothing.",
+        )
 
 
 def a_loss(value: object, name: str) -> Loss:

@@ -30,6 +30,9 @@ AIM = 1e-9
 """Relative gap in ε that the step aims for."""
 NODES = np.geomspace(1e-9, 1e6, 500)
 """Where a pair is first looked at, on either side of zero."""
+ENOUGH = 3e-7
+"""Relative gap at which another attempt, tilted for the ε found, is not worth its time."""
+ATTEMPTS = 2
 VANISHED = 1e-280
 """Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
 BLIND = 1e-13
@@ -50,9 +53,16 @@ class Grid:
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
         planned = plan(self._sketches, log_delta=math.log(delta))
-        composed, final = self._composed(planned, math.log(delta))
-        scale = 1 / (final.tilt + 1 / final.deviation)
-        return invert(composed.delta, delta, guess=max(final.epsilon, 0.0), scale=scale, narrow=1e-12)
+        lower, upper = 0.0, math.inf
+        for _ in range(ATTEMPTS):
+            composed, final = self._composed(planned, math.log(delta))
+            scale = 1 / (final.tilt + 1 / final.deviation)
+            found = invert(composed.delta, delta, guess=max(final.epsilon, 0.0), scale=scale, narrow=1e-12)
+            lower, upper = max(lower, found[0]), min(upper, found[1])
+            if math.isinf(upper) or upper - lower <= ENOUGH * upper:
+                break
+            planned = plan(self._sketches, epsilon=upper)
+        return lower, upper
 
     @cached_property
     def _sketches(self) -> tuple[Sketch, ...]:
@@ -64,7 +74,7 @@ class Grid:
         negligible = math.exp(max(log_delta, -650.0)) * BLIND / count
         whole = self._reaches(self._sketches, 0.0, negligible)
         finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
-        final = plan(finer, log_delta=log_delta) if rough.tilt > 0 else plan(finer, epsilon=-math.inf)
+        final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
         reaches = self._reaches(finer, final.tilt, negligible)
         step = _step(final, count, reaches)
         final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))

@@ -5,7 +5,8 @@ since the group bound of each release dominates it. For all others two general b
 
 Profile (Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2). Along a path of k neighbours,
     δ_k(ε) ≤ (1 + e^{ε/k} + … + e^{(k−1)ε/k}) · δ(ε/k) = δ(ε/k) · (e^ε − 1)/(e^{ε/k} − 1),   ε > 0,
-and k·δ(0) at 0. For ε < 0, H_{P‖Q}(ε) = 1 − e^ε + e^ε H_{Q‖P}(−ε) reduces to the other direction.
+and k·δ(0) at 0. For ε < 0, H_{P‖Q}(ε) = 1 − e^ε + e^ε H_{Q‖P}(−ε) reduces to the path walked back. δ is
+that of the worse direction, so a path may remove some units and add others, as a replacement does.
 
 Moments. Hölder's inequality (Bun and Steinke 2016, Lemma 5.2) along the path, unrolled:
     D_α^{(k)} ≤ Σ_{m<k} A/(A−m) · D_{A−m},    A = kα;
@@ -27,7 +28,7 @@ from dalenius.losses.enclosure import ELEMENTARY, clip, spread
 from dalenius.losses.fields import a_loss, whole
 from dalenius.losses.loss import Loss, Worst
 from dalenius.losses.pair import Floats, Pair
-from dalenius.losses.rounding import U, ceiling, down, up
+from dalenius.losses.rounding import U, ceiling, up
 from dalenius.privacy.unit import Relation
 
 MOST_TERMS = 256
@@ -72,11 +73,11 @@ class Group(Loss, kind="group"):
         return False
 
     def directions(self) -> tuple[Worst, ...] | None:
-        """The bound in each direction, where the loss of one unit is a single pair there."""
+        """One bound for both directions, where the loss of one unit is a single pair in each."""
         single = self.loss.directions()
         if single is None or any(len(worst) != 1 or worst[0][1] != 1 for worst in single):
             return None
-        return tuple(((GroupPair(worst[0][0], self.size), 1),) for worst in single)
+        return (((GroupPair(tuple(worst[0][0] for worst in single), self.size), 1),),)
 
     def moment(self, order: float) -> float:
         """Hölder's inequality along the path, with every step rounded up."""
@@ -85,54 +86,60 @@ class Group(Loss, kind="group"):
 
 @dataclass(frozen=True)
 class GroupPair(Pair):
-    """What dominates a path of `size` steps, each dominated by `step`; known from above only."""
+    """What dominates a path of `size` steps, each dominated by one of `steps`; known from above only."""
 
-    step: Pair
+    steps: tuple[Pair, ...]
     size: int
 
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
-        """Nothing below, the theorem above; beyond k times the top loss only infinite losses remain."""
-        ahead = self._above(self.step, np.maximum(epsilon, 0.0))
-        back = self._above(self.step.reversed(), np.maximum(-epsilon, 0.0))
-        less, rest = np.exp(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
-        behind = spread(rest + less * back, 2 * ELEMENTARY + 3)[1]
-        top = self.support[1] if self.step.infinite_mass[1] == 0.0 else math.inf
-        return clip(epsilon, np.zeros_like(epsilon), np.where(epsilon >= 0, ahead, behind), top=top)
+        """Nothing below, the theorem above, and for ε < 0 the same of the path walked back."""
+        far = np.abs(epsilon)
+        bound = np.minimum(self._above(far), 1.0)
+        less, rest = np.exp(-far), -np.expm1(-far)
+        behind = spread(rest + less * bound, 2 * ELEMENTARY + 3)[1]
+        top = math.inf if self._leaks else self.support[1]
+        return clip(epsilon, np.zeros_like(epsilon), np.where(epsilon >= 0, bound, behind), top=top)
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """Between nothing and Hölder's inequality."""
-        return (0.0, _chained(lambda t: self.step.log_moment(t)[1], self.size, order))
+        return (0.0, _chained(lambda t: max(step.log_moment(t)[1] for step in self.steps), self.size, order))
 
     @property
     def support(self) -> tuple[float, float]:
-        """k times that of one step; anything where some outcome is impossible on one side of a step."""
-        if self.step.infinite_mass[1] > 0 or self.step.reversed().infinite_mass[1] > 0:
-            return (-math.inf, math.inf)
-        low, high = self.step.support
-        return (down(self.size * low), up(self.size * high))
+        """k times the largest of one step; anything where an outcome is impossible on one side of one."""
+        top = math.inf if self._leaks else self._top
+        return (-top, top)
 
     @property
     def infinite_mass(self) -> tuple[float, float]:
         """At most what the bound leaves at k times the top loss of a step."""
-        far = self._above(self.step, np.array([math.inf]))
-        return (0.0, float(far[0]) if self.step.infinite_mass[1] > 0 else 0.0)
+        return (0.0, min(float(self._above(np.array([math.inf]))[0]), 1.0) if self._leaks else 0.0)
 
     def reversed(self) -> GroupPair:
-        """The same path walked back."""
-        return GroupPair(self.step.reversed(), self.size)
+        """Itself: the path walked back is a path."""
+        return self
 
-    def _above(self, step: Pair, epsilon: Floats) -> Floats:
+    @property
+    def _leaks(self) -> bool:
+        return any(step.infinite_mass[1] > 0 for step in self.steps)
+
+    @property
+    def _top(self) -> float:
+        return max(up(self.size * max(step.support[1] for step in self.steps)), 0.0)
+
+    def _above(self, epsilon: Floats) -> Floats:
         """The geometric sum, with ε/k rounded down (δ decreases) and its roundings counted.
 
-        Past k times the step's top loss only infinite losses remain and δ_k is still at most as there.
+        Past k times the top loss of a step only infinite losses remain and δ_k is still at most as there.
         """
-        epsilon = np.minimum(epsilon, max(up(self.size * step.support[1]), 0.0))
+        epsilon = np.minimum(epsilon, self._top)
         share = epsilon / self.size
-        each = step.hockey(np.maximum(np.nextafter(share, -np.inf), 0.0))[1]
+        least = np.maximum(np.nextafter(share, -np.inf), 0.0)
+        each = np.maximum.reduce([step.hockey(least)[1] for step in self.steps])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sums = np.where(share > 0, np.expm1(epsilon) / np.expm1(share), float(self.size))
             bound = np.where(each > 0, spread(each * sums, 2 * ELEMENTARY + 6 + epsilon)[1], 0.0)
-        return np.nan_to_num(np.minimum(bound, 1.0), nan=1.0)
+        return np.nan_to_num(bound, nan=1.0, posinf=1.0)
 
 
 def _chained(moment: Callable[[float], float], size: int, order: float) -> float:

@@ -157,7 +157,8 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     need = sketch.target + point.c * point.epsilon - math.log(part.times) - point.k * (1 - 1 / part.times)
     extents = 1.25 ** np.arange(60) / max(1e-12, float(log[at] - log[0]))
     best = (math.inf, 0.0)
-    for theta in (0.3 * math.pi / 2 / slope, 0.5 * math.pi / 2 / slope, 0.7 * math.pi / 2 / slope):
+    most = min(0.7 * math.pi / 2 / slope, 18 * min(width, upper.width))
+    for theta in (0.4 * most, 0.7 * most, most):
         low, high = 0, len(extents) - 1
         while low < high:
             middle = (low + high) // 2
@@ -185,7 +186,7 @@ def spacing(sketch: Sketch, point: Saddle) -> tuple[Saddle, float, float]:
     size = k - c * point.epsilon
     kappa = np.array([log_kappa(v) for v in c.tolist()])
     best = (math.inf, 0, 1)
-    for i in np.nonzero((FACTORS <= 1) & (size < size.min() + 2.5))[0].tolist():
+    for i in np.nonzero((FACTORS <= 1) & (size < size[FACTORS <= 1].min() + 2.5))[0].tolist():
         above = (kappa[i + 1 :] + size[i + 1 :] - sketch.target) / (c[i + 1 :] - c[i])
         j = int(np.argmin(above))
         best = min(best, (max(-sketch.target / float(c[i]), float(above[j])), i, i + 1 + j))
@@ -273,12 +274,13 @@ def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Win
     """The window of part i on a grid fine enough for the midpoint rule."""
     part, coarse = sketch.parts[i], sketch.grids[i]
     tilted = coarse.log_density + s * coarse.log[0]
-    inside = np.maximum(cutoff.inside(coarse.x), 1e-300)
-    kept = np.where(coarse.x < cutoff.middle + 9 * cutoff.width, tilted + np.log(inside), -np.inf)
+    kept = np.where(
+        coarse.x < cutoff.middle + 9 * cutoff.width, tilted + cutoff.log_inside(coarse.x), -np.inf
+    )
     near = np.nonzero(kept > kept.max() - 45)[0]
     right = float(coarse.x[near[-1]])
     ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
-    size = -ends * ends / 2 + s * part.log(ends) + np.log(np.maximum(cutoff.inside(ends), 1e-300))
+    size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
     gone = np.nonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))[0]
     last = float(ends[gone[0]] if len(gone) else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * cutoff.width)

@@ -23,7 +23,7 @@ from flint import arb
 from dalenius.errors import InvalidArgument
 from dalenius.losses.atoms import Atom, Atoms, join
 from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import Interval, around, between, clip, interval
+from dalenius.losses.enclosure import Interval, around, between, clip, interval, mass
 from dalenius.losses.fields import a_loss, listed
 from dalenius.losses.loss import Loss, Worst, same_relation
 from dalenius.losses.pair import Floats, Pair
@@ -142,11 +142,11 @@ def _finite(parts: list[tuple[Fraction, Atoms]]) -> Atoms:
         atoms = [_scaled(atom, weight) for weight, pair in parts for atom in pair.atoms]
         infinite = sum((ball(weight) * between(pair.infinite) for weight, pair in parts), arb(0))
         missing = sum((ball(weight) * between(pair.missing) for weight, pair in parts), arb(0))
-        return Atoms(join(atoms), interval(infinite), interval(missing))
+        return Atoms(join(atoms), mass(infinite), mass(missing))
 
 
 def _scaled(atom: Atom, weight: Fraction) -> Atom:
-    p, q = (interval(ball(weight) * between(mass)) for mass in (atom.p, atom.q))
+    p, q = (mass(ball(weight) * between(part)) for part in (atom.p, atom.q))
     return Atom(atom.loss, p, q, atom.exact, atom.ratio)
 
 
@@ -157,4 +157,5 @@ def log_mean(weights: Iterable[Fraction], logs: Iterable[float]) -> Interval:
         return (math.inf, math.inf)
     with flint.ctx.workprec(BITS):
         mean = sum((ball(weight) * ball(log).expm1() for weight, log in rows), arb(0))
-        return interval(mean.log1p())
+        lo, hi = interval(mean.log1p())
+        return (max(lo, 0.0), hi)

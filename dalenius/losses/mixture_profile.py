@@ -116,15 +116,23 @@ class MixtureProfile:
             reading = read_at(sketch, 0.0)
             if reading is not None and reading.read(0.0)[1] <= delta:
                 return 0.0, 0.0
-        for _ in range(8):
+        low, high = 0.0, math.inf
+        for _ in range(12):
             reading = read_at(sketch, guess)
             if reading is None:
                 return None
-            found, before = solve(reading, delta, guess), guess
-            if abs(found - before) * reading.contour.c < CLOSE:
+            found = solve(reading, delta, guess)
+            if abs(found - guess) * reading.contour.c < CLOSE:
                 return bracket(reading, delta, found)
-            guess = found
+            ends = reading.read(guess)
+            low, high = (guess if ends[0] > delta else low), (guess if ends[1] <= delta else high)
+            guess = found if low < found < high else between(low, high, guess)
         return None
+
+
+def between(low: float, high: float, guess: float) -> float:
+    """Where to look next between two ends, or beyond `guess` where there is no upper end."""
+    return math.sqrt(max(low, high / 9) * high) if high < math.inf else 1.3 * guess
 
 
 def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]) -> tuple[float, float]:
@@ -134,13 +142,13 @@ def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]
 
 
 def solve(reading: Reading, delta: float, epsilon: float) -> float:
-    """ε with the middle of the reading near delta: Newton on log δ, as far as the reading has digits."""
+    """ε with the middle of the reading near delta, by Newton on log δ; −1 where the reading has no digits."""
     most = 3.0 / reading.contour.c
     for _ in range(60):
         low, high = reading.read(epsilon)
         value, h = 0.5 * (low + high), 1e-4 / reading.contour.c
         if high - low > 0.3 * value:
-            return max(0.0, epsilon + (most if high > delta else -most))
+            return -1.0
         slope = (0.5 * sum(reading.read(epsilon + h)) - value) / h
         moved = math.log(delta / value) * value / slope if slope < 0 else math.copysign(most, value - delta)
         epsilon, before = max(0.0, epsilon + max(-most, min(most, moved))), epsilon

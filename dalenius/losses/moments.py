@@ -13,7 +13,7 @@ import numpy as np
 from dalenius.losses.arm import Arm
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.nodes import FUNCTION, Nodes, Part, normal_tail
-from dalenius.losses.rounding import TINY, U, exp_bound
+from dalenius.losses.rounding import U, exp_bound
 from dalenius.losses.window import Window
 
 AT_ZERO = np.zeros(1)
@@ -36,7 +36,7 @@ def log_moment(window: Window, s: float) -> tuple[float, float]:
 
 def _around_one(window: Window, s: float) -> tuple[float, float]:
     """The same from the difference to 1."""
-    nodes, inside, outside = window.nodes, window.inside, window.outside
+    nodes, inside, outside = window.nodes, np.exp(window.log_inside), np.exp(window.log_outside)
     (v, v_error), (log, log_error) = nodes.excess, nodes.log
     density = np.exp(nodes.log_density)
     if abs(s) * float(np.abs(log).max()) > 600:
@@ -45,14 +45,8 @@ def _around_one(window: Window, s: float) -> tuple[float, float]:
     terms = density * (inside * (grown - s * v) - outside * (1 + s * v))
     error = (grown + 1) * inside * (1.01 * abs(s) * log_error + FUNCTION + 4 * U * np.abs(s * log))
     error += np.abs(grown) * FUNCTION + abs(s) * (v_error + 4 * U * np.abs(v))
-    error += (
-        outside
-        * (1 + abs(s) * (1 + np.abs(v)))
-        * (4 * FUNCTION + 24 * U * np.abs(np.log(np.maximum(outside, TINY))))
-    )
-    error += (
-        inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(np.log(np.maximum(inside, TINY))))
-    )
+    error += outside * (1 + abs(s) * (1 + np.abs(v))) * (4 * FUNCTION + 24 * U * np.abs(window.log_outside))
+    error += inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(window.log_inside))
     relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION
     slip = 1.01 * float(density @ error + np.abs(terms) @ relative) + _beyond(window, s)
     slip += float(Arm(window, s).midpoint_error(AT_ZERO)[0])

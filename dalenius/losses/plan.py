@@ -19,6 +19,10 @@ from dalenius.losses.pair import Floats
 
 LOG_TAU = math.log(1e-12)
 """Each analytic error term is aimed at this fraction of δ."""
+GAIN = 4.0
+"""By how much cutoffs near ε must lower the logarithm of the integrand to be worth their nodes."""
+LOG_LATE = math.log(1e-11)
+"""How rare it should be that a jump beyond the level which settles the outcome comes to nothing."""
 COARSE = 0.125
 NEARLY = 6.2
 """Widths from the level that settles the outcome to the middle of a cutoff: ½ erfc(5.5) < 4e-15."""
@@ -90,7 +94,7 @@ class Sketch:
             part.times * log_sum(grid.log_density - t[:, None] * grid.log[0])
             for part, grid in zip(self.parts, self.grids, strict=True)
         )
-        rare = LOG_TAU - 4 if self.sign > 0 else self.target
+        rare = LOG_LATE if self.sign > 0 else self.target
         total = total + self.squared * t * (t + 1) / 2
         found = (total - rare) / (t + (self.sign > 0))
         i = int(np.argmin(found))
@@ -137,7 +141,7 @@ class Sketch:
         start, end = (int(np.searchsorted(grid.x, cutoff.middle + k * cutoff.width)) for k in (-4, 12))
         end = max(2, end)
         kept = np.zeros(end)
-        kept[start:] = np.log(np.maximum(cutoff.inside(grid.x[start:end]), 1e-70))
+        kept[start:] = cutoff.log_inside(grid.x[start:end])
         return end, kept
 
     def cumulants(self, c: Floats, ends: list[Kept]) -> tuple[Floats, Floats, Floats]:
@@ -157,9 +161,13 @@ class Sketch:
         return k, k1, k2
 
     def saddle(self, epsilon: float) -> Saddle:
-        """The minimum of the integrand on the real axis, cut at the tails unless the mass would sit there."""
+        """The minimum of the integrand on the real axis, cut at the tails unless cutting near ε gains much."""
         point = self._saddle(epsilon, self.far, light=True)
-        return point if self._clear(point) else self._saddle(epsilon, *self.near(epsilon))
+        cutoffs, light = self.near(epsilon)
+        if light and self._clear(point):
+            return point
+        near = self._saddle(epsilon, cutoffs, light)
+        return point if self._clear(point) and point.size < near.size + GAIN else near
 
     def _saddle(self, epsilon: float, cutoffs: list[Cutoff], light: bool) -> Saddle:
         ends = self.ends(cutoffs)

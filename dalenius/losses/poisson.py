@@ -24,7 +24,7 @@ import flint
 from dalenius.errors import NotSound
 from dalenius.losses.atoms import Atom, Atoms, join
 from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import between, interval
+from dalenius.losses.enclosure import between, interval, mass
 from dalenius.losses.fields import a_loss
 from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.losses.group import Group
@@ -143,15 +143,15 @@ def _thinned(pair: Atoms, rate: Fraction) -> Atoms:
         atoms = [_thin(atom, rate) for atom in pair.atoms]
         if pair.missing[1] > 0:
             least = between(pair.missing)
-            atoms.append(Atom.of_ratio(1 - rate, interval((1 - q) * least), pair.missing))
-        infinite = interval(q * between(pair.infinite)) if pair.infinite[1] > 0 else pair.infinite
+            atoms.append(Atom.of_ratio(1 - rate, mass((1 - q) * least), pair.missing))
+        infinite = mass(q * between(pair.infinite)) if pair.infinite[1] > 0 else pair.infinite
     return Atoms(join(atoms), infinite)
 
 
 def _thin(atom: Atom, rate: Fraction) -> Atom:
     """Its loss becomes log(1 + q(e^L − 1)) and its mass (1−q)Q + qP."""
     q, loss = ball(rate), between(atom.loss) if atom.exact is None else ball(atom.exact)
-    mass = interval(q * between(atom.p) + (1 - q) * between(atom.q))
+    p = mass(q * between(atom.p) + (1 - q) * between(atom.q))
     if atom.ratio is not None or atom.exact == 0:
-        return Atom.of_ratio(1 + rate * ((atom.ratio or 1) - 1), mass, atom.q)
-    return Atom(interval((q * loss.expm1()).log1p()), mass, atom.q)
+        return Atom.of_ratio(1 + rate * ((atom.ratio or 1) - 1), p, atom.q)
+    return Atom(interval((q * loss.expm1()).log1p()), p, atom.q)

@@ -19,7 +19,7 @@ from dalenius.losses.pair import Floats
 
 OUTSIDE = 39.0
 """−log of the tilted mass that a window may miss, on either side: about 1e-17."""
-DEVIATIONS = (1.0, 2.0, 4.0, 6.0, 9.0, 14.0)
+DEVIATIONS = (0.1, 0.3, 1.0, 2.0, 4.0, 6.0, 9.0, 14.0)
 """Chernoff exponents that are tried, in standard deviations of the tilted sum."""
 
 
@@ -47,10 +47,20 @@ class Sketch:
         variance = float(weights @ (self.losses - mean) ** 2) / total
         return (self.count * (top + math.log(total)), self.count * mean, self.count * variance)
 
+    def top(self, tilt: float) -> float:
+        """The logarithm of the tilted probability that every loss is the largest."""
+        exponents = self.logs + tilt * self.losses
+        highest = float(exponents.max())
+        total = highest + math.log(float(np.sum(np.exp(exponents - highest))))
+        return self.count * (float(exponents[-1]) - total)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The tilt λ, the ε where the answer should lie, log δ there, the window, and Chernoff's exponents."""
+    """The tilt λ, the ε where the answer should lie, log δ there, the window, and Chernoff's exponents.
+
+    `aimed` says that ε was given and not estimated.
+    """
 
     tilt: float
     epsilon: float
@@ -58,15 +68,15 @@ class Plan:
     deviation: float
     window: tuple[float, float]
     exponents: tuple[float, float]
+    aimed: bool
 
 
 def plan(sketches: Sequence[Sketch], *, log_delta: float | None = None, epsilon: float = 0.0) -> Plan:
-    """For δ near e^log_delta, or else for δ(epsilon); no tilt reaches beyond the largest sum of losses."""
-    top = sum(sketch.count * float(sketch.losses[-1]) for sketch in sketches)
+    """For δ near e^log_delta, or else for δ(epsilon); a tilt that makes the largest sum likely is enough."""
 
     def beyond(tilt: float) -> bool:
         total = _total(sketches, tilt)
-        if tilt * (top - total[1]) <= 1 < tilt * deviation:
+        if sum(sketch.top(tilt) for sketch in sketches) > -1:
             return True
         return total[1] > epsilon if log_delta is None else _log_delta(tilt, *total) < log_delta
 
@@ -74,7 +84,9 @@ def plan(sketches: Sequence[Sketch], *, log_delta: float | None = None, epsilon:
     tilt = _least(beyond, 1.0 / deviation)
     cumulants = _total(sketches, tilt)
     deviation = math.sqrt(max(cumulants[2], 1e-300))
-    found = Plan(tilt, cumulants[1], _log_delta(tilt, *cumulants), deviation, (0.0, 0.0), (0.0, 0.0))
+    aimed = log_delta is None
+    target = epsilon if aimed else cumulants[1]
+    found = Plan(tilt, target, _log_delta(tilt, *cumulants), deviation, (0.0, 0.0), (0.0, 0.0), aimed)
     return windowed(found, sketches, deviation)
 
 
@@ -118,8 +130,8 @@ def _edge(sketches: Sequence[Sketch], tilt: float, side: int, deviation: float) 
     """The nearest edge of the window that Chernoff allows, and the exponent that shows it."""
     here = _total(sketches, tilt)[0]
     tried = []
-    for deviations in DEVIATIONS:
-        s = side * deviations / deviation
-        tried.append(((_total(sketches, tilt + s)[0] - here + OUTSIDE) / abs(s), s))
+    heavy = (tilt, tilt / 2) if side < 0 < tilt else ()  # a heavy lower tail has no moments beyond these
+    for size in (*(d / deviation for d in DEVIATIONS), *heavy):
+        tried.append(((_total(sketches, tilt + side * size)[0] - here + OUTSIDE) / size, side * size))
     reach, s = min(tried)
     return side * reach, s

@@ -149,7 +149,8 @@ def _whole(pair: Pair, rate: Fraction, order: int) -> Interval:
                 return (0.0, math.inf)
             weight = arb(fmpz(math.comb(alpha, j))) * q**j * (1 - q) ** (alpha - j)
             total += weight * between((lo, hi)).expm1()
-        return interval(total.log1p())
+        lo, hi = interval(total.log1p())
+        return (max(lo, 0.0), hi)
 
 
 def _mixed(rate: Fraction, log_moment: float) -> float:

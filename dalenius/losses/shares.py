@@ -15,12 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
+from dalenius.losses.arm import sum_bound
 from dalenius.losses.contour import log_kappa
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.moments import log_lowered, log_moment
 from dalenius.losses.nodes import FUNCTION, LOG_ROOT_TWO_PI, Nodes, Part, normal_tail
 from dalenius.losses.plan import NEARLY
-from dalenius.losses.rounding import TINY, U, exp_bound
+from dalenius.losses.rounding import U, exp_bound
 from dalenius.losses.window import Window
 
 
@@ -155,15 +156,13 @@ def taken_step(cutoff: Cutoff) -> float:
 def removed(window: Window, s: int) -> tuple[float, float]:
     """∫ (1 − χ) φ wˢ over the line for s = 0 or 1, and a bound on its error."""
     exponent, error = window.nodes.tilted(s)
-    terms = np.exp(exponent) * window.outside
+    terms = np.exp(exponent + window.log_outside)
     right = float(window.nodes.edges[-1])
     part = window.nodes.part
     tail = part.tail(right, s)
-    cut = np.abs(np.log(np.maximum(window.outside, TINY)))
-    slip = float(terms @ (error + 4 * FUNCTION + 24 * U * cut)) + 0.002 * tail
-    return math.fsum(terms) + tail, 1.01 * (slip + float(window.outside_edges[0])) + _removed_midpoint(
-        window, s
-    )
+    slip = float(terms @ (error + 4 * FUNCTION + 24 * U * np.abs(window.log_outside))) + 0.002 * tail
+    slip += math.exp(float(window.log_outside_edges[0]))
+    return math.fsum(terms) + tail, 1.01 * slip + _removed_midpoint(window, s)
 
 
 def _removed_midpoint(window: Window, s: int) -> float:
@@ -171,9 +170,9 @@ def _removed_midpoint(window: Window, s: int) -> float:
     t, step = window.height, window.nodes.step
     log = window.line(0.0)[0]
     base = window.log_height + (t * t / 2 - 2 * math.pi * t / step) + s * log[1:]
-    strip = float(np.exp(base) @ window.most_outside(t))
+    strip = sum_bound(base + window.log_most_outside(t))
     ends = window.nodes.edges[[0, -1]]
-    size = np.exp(-ends * ends / 2 - LOG_ROOT_TWO_PI + s * log[[0, -1]]) * window.outside_edges[[0, -1]]
+    size = np.exp(-ends * ends / 2 - LOG_ROOT_TWO_PI + s * log[[0, -1]] + window.log_outside_edges[[0, -1]])
     rate = 2 * math.pi / step - t * (0.5 + window.cutoff.width**-2)
     return 2.01 * strip + 2.01 * float(size.sum()) / rate if rate > 0 else math.inf
 
@@ -188,9 +187,8 @@ def _level(window: Window) -> int:
 def below_level(window: Window) -> float:
     """At least ∫ (1 − χ) φ left of the level."""
     at = _level(window)
-    return 1.01 * float(
-        np.exp(window.log_height[:at]) @ window.outside_edges[1 : at + 1] + window.outside_edges[0]
-    )
+    cells = window.log_height[:at] + window.log_outside_edges[1 : at + 1]
+    return 1.01 * (sum_bound(cells) + math.exp(float(window.log_outside_edges[0])))
 
 
 def log_settled(window: Window, t: float) -> float:
@@ -198,6 +196,7 @@ def log_settled(window: Window, t: float) -> float:
     at = _level(window)
     log = window.line(0.0)[0][at:]
     exponent = window.log_height[at:] - t * log[:-1] + t * 16 * U * (1 + np.abs(log[:-1]))
-    value = np.exp(exponent - exponent.max()) @ window.outside_edges[at + 1 :]
+    exponent = exponent + window.log_outside_edges[at + 1 :]
+    value = np.exp(exponent - exponent.max()).sum()
     tail = math.log(normal_tail(float(window.nodes.edges[-1]))) - t * float(log[0])
     return max(float(exponent.max()) + math.log(1.001 * float(value)), tail) + math.log(2)

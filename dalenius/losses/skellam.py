@@ -136,8 +136,7 @@ class Skellam(Described, kind="skellam"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = Fraction(1, 10**6) <= self.variance <= 10**7
-        if not known or _reach(self.variance) + self.sensitivity > MOST_ATOMS:
+        if self.variance > 10**7 or _reach(self.variance) + self.sensitivity > MOST_ATOMS:
             raise InvalidArgument(
                 "variance must be from 1e-6 to about 4e6, and sensitivity at most about 1e5.",
                 remedy="Use a coarser grid.",

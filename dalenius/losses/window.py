@@ -11,7 +11,6 @@ import numpy as np
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.nodes import LOG_ROOT_TWO_PI, Nodes
 from dalenius.losses.pair import Floats
-from dalenius.losses.rounding import TINY
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,54 +22,46 @@ class Window:
     _lines: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def inside(self) -> Floats:
-        """χ at the nodes."""
-        return self.cutoff.inside(self.nodes.x)
+    def log_inside(self) -> Floats:
+        """log χ at the nodes."""
+        return self.cutoff.log_inside(self.nodes.x)
 
     @cached_property
-    def outside(self) -> Floats:
-        """1 − χ at the nodes."""
-        return self.cutoff.outside(self.nodes.x)
+    def log_outside(self) -> Floats:
+        """log(1 − χ) at the nodes."""
+        return self.cutoff.log_outside(self.nodes.x)
 
     @cached_property
-    def inside_edges(self) -> Floats:
-        """χ at the edges."""
-        return self.cutoff.inside(self.nodes.edges)
+    def log_inside_edges(self) -> Floats:
+        """log χ at the edges."""
+        return self.cutoff.log_inside(self.nodes.edges)
 
     @cached_property
-    def outside_edges(self) -> Floats:
-        """1 − χ at the edges."""
-        return self.cutoff.outside(self.nodes.edges)
+    def log_outside_edges(self) -> Floats:
+        """log(1 − χ) at the edges."""
+        return self.cutoff.log_outside(self.nodes.edges)
 
-    def kept_at(self, end: int) -> float:
-        """κ with |χ(x+iτ)| ≤ κ e^{(τ/v)²} at an edge: χ beyond the middle, 1 + (1 − χ) before it."""
+    def log_kept(self, end: int) -> float:
+        """log κ with |χ(x+iτ)| ≤ κ e^{(τ/v)²} at an edge: χ beyond the middle, 1 + (1 − χ) before it."""
         if self.nodes.edges[end] >= self.cutoff.middle:
-            return float(self.inside_edges[end])
-        return 1 + float(self.outside_edges[end])
+            return float(self.log_inside_edges[end])
+        return math.log1p(math.exp(float(self.log_outside_edges[end])))
 
     @cached_property
     def _beyond_middle(self) -> NDBool:
         return self.nodes.edges[:-1] >= self.cutoff.middle
 
-    def most_inside(self, t: float) -> Floats:
-        """At least |χ(x+it)| for all x of each cell."""
-        return np.where(
-            self._beyond_middle,
-            self._grown(t, self.inside_edges[:-1]),
-            1 + self._grown(t, self.outside_edges[1:]),
-        )
+    def log_most_inside(self, t: float) -> Floats:
+        """At least log|χ(x+it)| for all x of each cell."""
+        grown = (t / self.cutoff.width) ** 2
+        beyond, before = grown + self.log_inside_edges[:-1], grown + self.log_outside_edges[1:]
+        return np.where(self._beyond_middle, beyond, np.logaddexp(0.0, before))
 
-    def most_outside(self, t: float) -> Floats:
-        """At least |1 − χ(x+it)| for all x of each cell."""
-        return np.where(
-            self._beyond_middle,
-            1 + self._grown(t, self.inside_edges[:-1]),
-            self._grown(t, self.outside_edges[1:]),
-        )
-
-    def _grown(self, t: float, small: Floats) -> Floats:
-        """E·small, where what underflowed counts as the least positive number."""
-        return self.cutoff.growth(t) * np.maximum(small, TINY)
+    def log_most_outside(self, t: float) -> Floats:
+        """At least log|1 − χ(x+it)| for all x of each cell."""
+        grown = (t / self.cutoff.width) ** 2
+        beyond, before = grown + self.log_inside_edges[:-1], grown + self.log_outside_edges[1:]
+        return np.where(self._beyond_middle, np.logaddexp(0.0, beyond), before)
 
     @cached_property
     def log_height(self) -> Floats:

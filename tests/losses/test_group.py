@@ -74,3 +74,15 @@ def test_it_is_not_tight_and_keeps_its_relation():
 
 def test_a_huge_group_is_bounded_without_a_huge_sum():
     assert Group(Pure(Fraction(1, 10**9)), 10**6).moment(1.0) < 1
+
+
+def test_a_replacement_is_a_path_of_two():
+    # A report of one of three values, or of none (uniform): removing the old value and adding the new one.
+    none = np.full(3, 1 / 3)
+    old, new = np.array([0.6, 0.2, 0.2]), np.array([0.2, 0.6, 0.2])
+    rate, epsilons = 0.3, np.linspace(0, 3, 61)
+    loss = DiscretePair([0.6, 0.2, 0.2], [Fraction(1, 3)] * 3).poisson(0.3).group(2)
+    ((pair, _),) = loss.directions()[0]
+    p, q = ((1 - rate) * none + rate * law for law in (old, new))
+    truth = np.maximum(p[:, None] - np.exp(epsilons) * q[:, None], 0).sum(axis=0)
+    assert (truth <= pair.hockey(epsilons)[1] + 1e-15).all()

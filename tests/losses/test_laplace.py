@@ -68,7 +68,7 @@ def test_a_group_has_the_scale_divided():
     assert Laplace(3).group(4) == Laplace(0.75)
 
 
-@pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), 1e200, "1", True])
+@pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), 1e200, 1e-9, "1", True])
 def test_a_bad_scale_is_refused_by_name(scale):
     with pytest.raises(InvalidArgument, match="scale must be"):
         Laplace(scale)

@@ -101,7 +101,7 @@ def test_whatever_the_plan_the_answer_is_enclosed(tilt: float) -> None:
     """A poor window and a poor tilt cost width, never truth."""
     laws = [(law([5, 0, 3, 1], Fraction(1, 2), -2), 20)]
     for low, high, at in product((-21.0, -3.0), (0.0, 2.0), (-25.0, -5.0, -1.0, 0.0, 3.0, 9.0)):
-        check(laws, Plan(tilt, at, 0.0, 1.0, (low, high), (-1.0, 1.0)), at)
+        check(laws, Plan(tilt, at, 0.0, 1.0, (low, high), (-1.0, 1.0), True), at)
 
 
 @pytest.mark.parametrize("layers", [4, 9, 14, 18])

@@ -36,5 +36,5 @@ def test_a_group_has_a_multiple_of_the_sensitivity():
 
 @pytest.mark.parametrize(("variance", "sensitivity"), [(1e9, 1), (1e-9, 1), (1, 10**7)])
 def test_what_cannot_be_listed_is_refused(variance, sensitivity):
-    with pytest.raises(InvalidArgument, match=r"variance must be from 1e-6 .* sensitivity at most"):
+    with pytest.raises(InvalidArgument, match="variance must be from 1e-6 to"):
         Skellam(variance, sensitivity=sensitivity)
