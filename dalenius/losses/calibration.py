@@ -60,6 +60,11 @@ def _bracket(excess: Callable[[float], float], name: str) -> tuple[float, float]
         if (excess(there) > 0) != (outward > 0):
             return (here, there) if outward > 0 else (there, here)
         here, stride = there, 1.7 * stride
+    if outward < 0 and excess(math.log(MOST)) > 0:
+        raise InvalidArgument(
+            f"The cost of this family grows with its {name}.",
+            remedy=f"Calibrate a {name} that makes the loss cheaper as it grows, such as a noise scale.",
+        )
     if outward < 0:
         return math.log(LEAST) - 1, here
     raise InvalidArgument(

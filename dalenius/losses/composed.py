@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.losses.convolution import Window
+from dalenius.losses.convolution import FINITE, Window, growth, surplus
 from dalenius.losses.lattice import Lattice, shift
 from dalenius.losses.pair import Floats
 from dalenius.losses.rounding import TINY, U, ceiling
@@ -53,17 +53,15 @@ class Slack:
         error = sum(n * law.error for law, n in terms)
         loose = sum(n * (law.error + law.looseness) for law, n in terms)
         masses = [float(law.masses.sum()) * (1 + law.error) * (1 + 64 * U) + TINY for law, _ in terms]
-        growth = math.exp(
-            sum(n * max(0.0, math.log(m)) for m, (_, n) in zip(masses, terms, strict=True)) + 64 * U
-        )
+        logs = (n * max(0.0, math.log(m)) for m, (_, n) in zip(masses, terms, strict=True))
         infinite = sum(n * law.infinite[1] for law, n in terms)
         leftover = sum(n * (law.above + float(law.excess.sum()) * infinite) for law, n in terms)
         tilted = sum(n * _tilted_excess(law, window.tilt) for law, n in terms if len(law.excess))
         return Slack(
-            error=math.expm1(min(error * (1 + 64 * U), 700.0)),
-            looseness=math.expm1(min(loose * (1 + 64 * U), 700.0)),
+            error=surplus(error * (1 + 64 * U)),
+            looseness=surplus(loose * (1 + 64 * U)),
             excess=tilted * (1 + 1e-9) * (1 + window.relative),
-            above=growth * leftover * (1 + 64 * U),
+            above=growth(sum(logs) + 64 * U) * leftover * (1 + 64 * U),
             infinite=(_surely([(law.infinite[0], n) for law, n in terms]), _at_most(terms, masses)),
             spread=sum(n * law.spread for law, n in terms) * (1 + 64 * U),
         )
@@ -83,17 +81,17 @@ def _at_most(terms: Sequence[tuple[Lattice, int]], masses: Sequence[float]) -> f
     drift = sum(n * abs(math.log(m)) for m, _, n in counted) * 16 * U
     more = sum(n * math.log1p(p / m) for m, p, n in counted) * (1 + 64 * U)
     if more > 1:
-        return math.exp(min(finite + drift + more, 700.0)) * (1 + 64 * U)
-    return math.exp(min(finite + drift, 700.0)) * math.expm1(more) * (1 + 64 * U)
+        return growth(finite + drift + more) * (1 + 64 * U)
+    return growth(finite + drift) * math.expm1(more) * (1 + 64 * U)
 
 
 def _tilted_excess(law: Lattice, tilt: float) -> float:
     """E_excess[e^{λL}]/E_U[e^{λL}]."""
     exponents = tilt * np.arange(len(law.masses))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         logs, more = np.log(law.masses) + exponents, np.log(law.excess) + exponents
-    top = float(logs.max())
-    return float(np.sum(np.exp(np.minimum(more - top, 700.0))) / np.sum(np.exp(logs - top)))
+        top = float(logs.max())
+        return float(np.sum(np.exp(more - top)) / np.sum(np.exp(logs - top)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +167,8 @@ class Composed:
         weights = np.exp(-tilt * (indices - at) - np.abs(first + step * (indices - at)) / root)
         total = _sum(weights, self.window.values[indices[0] : indices[-1] + 1]) if len(indices) else 0.0
         total += self._noise(float(np.linalg.norm(weights)), first + step, 1.0)
-        total += self._all * math.exp(min(tilt * (first / step + 1), 700.0) - FAR)
-        kernel = scale * total * (1 + self.window.relative + TERM) * math.exp(min(radius / root, 700.0))
+        total += self._all * growth(tilt * (first / step + 1) - FAR)
+        kernel = scale * total * (1 + self.window.relative + TERM) * growth(radius / root)
         constant = root * math.exp((1 + root) / 2 - 1 + math.sqrt(1 + v / 4)) * (1 + 64 * U)
         return constant * (kernel + 2 / root * max(gap, 0.0))
 
@@ -188,7 +186,7 @@ class Composed:
     def _edge(self, at: int, radius: float) -> float:
         """The mass below ε that the radius may carry above it."""
         many = min(int(radius / float(self.window.step[0])) + 2, at)
-        return float(self.window.values[at - many : at].sum()) * math.exp(min(self.window.tilt * many, 700.0))
+        return float(self.window.values[at - many : at].sum()) * growth(self.window.tilt * many)
 
     def _noise(self, norm: float, first: float, most: float) -> float:
         """Cauchy–Schwarz on the transform's error, and the mass outside the window at its largest weight."""
@@ -201,15 +199,14 @@ class Composed:
 
     def _reach(self, first: float) -> float:
         """The weight at ε itself, which is above one where ε lies before the window."""
-        return math.exp(min(self.window.tilt * first / float(self.window.step[0]), 700.0)) * (1 + TERM)
+        return growth(self.window.tilt * first / float(self.window.step[0])) * (1 + TERM)
 
     def _scale(self, at: int) -> tuple[float, float]:
         """e^{log_scale − tilt·(index at − centre)}, enclosed."""
         shifted = self.window.tilt * (self.window.first + at - self.window.centre)
         exponent = self.window.log_scale - shifted
         slack = 1 + (4 * (abs(self.window.log_scale) + abs(shifted)) + 16) * U
-        value = math.exp(min(exponent, 700.0))
-        return value / slack, value * slack
+        return math.exp(min(exponent, FINITE)) / slack, growth(exponent) * slack
 
 
 def _sum(a: Floats, b: Floats) -> float:

@@ -34,6 +34,8 @@ LAYER = ROOT_OF_UNITY + 4 * U / (1 - 4 * U) * (math.sqrt(2) + ROOT_OF_UNITY)
 """η: one layer of butterflies."""
 PRODUCT = 3 * U
 """One complex product (Brent, Percival and Zimmermann 2007: √5·U)."""
+FINITE = 700.0
+"""Exponents from here on count as infinite."""
 VANISHING = 1e-270
 """More than underflow, and masses dropped for being below 1e-300 of the largest, can add up to."""
 LONGEST = 2**22
@@ -83,6 +85,16 @@ class Window:
     offset: Interval
 
 
+def growth(exponent: float) -> float:
+    """e^exponent, infinite rather than an overflow: a bound stays one."""
+    return math.exp(exponent) if exponent < FINITE else math.inf
+
+
+def surplus(exponent: float) -> float:
+    """e^exponent − 1, likewise."""
+    return math.expm1(exponent) if exponent < FINITE else math.inf
+
+
 def convolve(terms: Sequence[tuple[Lattice, int]], plan: Plan) -> Window | None:
     """The convolution of all laws over the plan's window; None where that is too long."""
     step = float(terms[0][0].step[0])
@@ -107,7 +119,7 @@ def convolve(terms: Sequence[tuple[Lattice, int]], plan: Plan) -> Window | None:
         tilt=plan.tilt * step,
         log_scale=scale,
         centre=centre,
-        relative=math.expm1(min(drift * (1 + 8 * U), 700.0)),
+        relative=surplus(drift * (1 + 8 * U)),
         distance=distance,
         outside=outside + VANISHING,
         step=terms[0][0].step,
@@ -143,17 +155,17 @@ def _transform(tilted: Sequence[Tilted], length: int, shift: int) -> tuple[Float
     layers = length.bit_length() - 1
     rho = layers * LAYER / (1 - layers * LAYER)
     spectrum: NDArray[np.complex128] | None = None
-    growth, drift, least, count = 0.0, 0.0, math.inf, 0
+    largest, drift, least, count = 0.0, 0.0, math.inf, 0
     for part in tilted:
         folded, norm, total = _fold(part.masses, length)
         power = _power(np.fft.rfft(folded), part.count)
         spectrum = power if spectrum is None else spectrum * power
-        growth += part.count * math.log(max(1.0, total + rho * math.sqrt(length) * norm))
+        largest += part.count * math.log(max(1.0, total + rho * math.sqrt(length) * norm))
         drift += part.count * norm
         least, count = min(least, norm), count + part.count
     assert spectrum is not None
     values = np.maximum(np.roll(np.fft.irfft(spectrum, length), -shift), 0.0)
-    bound = (1 + rho) * math.exp(growth + count * PRODUCT) * ((rho + PRODUCT) * drift + rho * least)
+    bound = (1 + rho) * growth(largest + count * PRODUCT) * ((rho + PRODUCT) * drift + rho * least)
     return values, bound * (1 + 64 * U) + VANISHING
 
 
@@ -188,5 +200,5 @@ def _outside(tilted: Sequence[Tilted], plan: Plan, step: float, ends: tuple[int 
             continue
         moment = sum(part.log_moment(exponent * step) for part in tilted)
         reach = exponent * step * end
-        total += math.exp(min(moment - reach + 4 * U * abs(reach), 700.0))
+        total += growth(moment - reach + 4 * U * abs(reach))
     return total * (1 + 64 * U)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -55,7 +54,7 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
         ends = profile.delta(below)
         low = max(low, ends[0] if below == above else profile.delta(above)[0])
         high = max(high, ends[1])
-    return (low, high) if math.isfinite(high) else (low, 1.0)
+    return min(low, high), high
 
 
 def settled(profile: Profile, epsilon: float, delta: float) -> bool:

@@ -58,7 +58,7 @@ class Gaussian(Described, kind="gaussian"):
         return Gaussian(self.noise_multiplier / size, relation=self.relation)
 
     def sampled_group(self, rate: Fraction, size: int) -> Loss:
-        """A group of k on a Poisson sample: how many of them take part is binomial."""
+        """A group of k, present or absent together, on a Poisson sample: how many take part is binomial."""
         if size >= MOST_SHIFTS:
             raise NotSound(
                 f"A group of {size} on a Poisson sample needs a mixture of {size + 1} Gaussians.",
@@ -135,7 +135,7 @@ class GaussianMixture(Described, kind="gaussian_mixture"):
         if self.relation == "replace":
             raise NotSound(
                 "No theorem gives a mixture of Gaussians under the replace relation.",
-                remedy="State it for add_remove and take .group(2) of that.",
+                remedy="State it for add_remove, where the theorem holds.",
             )
 
     def directions(self) -> tuple[Worst, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from dalenius.losses.arm import Arm
 from dalenius.losses.contour import Contour, lay, log_kappa
 from dalenius.losses.cutoff import REACH, Cutoff
+from dalenius.losses.gaussian_pairs import MixturePair
 from dalenius.losses.moments import AT_ZERO
 from dalenius.losses.nodes import Nodes, Part
 from dalenius.losses.pair import Floats
 from dalenius.losses.plan import Saddle, Sketch
+from dalenius.losses.proof import lay_in_balls
 from dalenius.losses.shares import Lower, Upper, taken, taken_step
 from dalenius.losses.window import Window
 
@@ -50,13 +53,21 @@ class Reading:
         )
 
 
-def read_at(sketch: Sketch, epsilon: float) -> Reading | None:
+@dataclass(frozen=True)
+class Exactly:
+    """The exact parameters, for an evaluation in balls."""
+
+    pairs: list[MixturePair]
+    squared: Fraction
+
+
+def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> Reading | None:
     """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _read_at(sketch, epsilon)
+        return _read_at(sketch, epsilon, exactly)
 
 
-def _read_at(sketch: Sketch, epsilon: float) -> Reading | None:
+def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
     point = sketch.saddle(epsilon)
     cutoffs = point.cutoffs
     point, steeper, wave = spacing(sketch, point)
@@ -84,8 +95,13 @@ def _read_at(sketch: Sketch, epsilon: float) -> Reading | None:
         far = math.log(n * arm.gap_decay(window, extent, theta)) + (n - 1) * log_most(windows[0], s)
         lower, below = Lower(window, n, sketch.sign, split.exponent), (Arm(window, s), n)
     far += sketch.squared * (point.c * (point.c + 1) - extent**2) / 2
-    laid = lay(
-        arms, below, sign=sketch.sign, c=point.c, step=step, count=math.ceil(count), squared=sketch.squared
+    nodes = math.ceil(count)
+    laid = (
+        lay(arms, below, sign=sketch.sign, c=point.c, step=step, count=nodes, squared=sketch.squared)
+        if exactly is None
+        else lay_in_balls(
+            arms, below, pairs=exactly.pairs, c=point.c, step=step, count=nodes, squared=exactly.squared
+        )
     )
     most = sum(
         n * log_most(w, 1 + steeper if sketch.sign > 0 else -steeper)

@@ -85,7 +85,7 @@ class Loss(ABC):
         return subsample(self, numbers.rate(sampling_rate, "sampling_rate"))
 
     def group(self, size: int) -> Loss:
-        """The loss for `size` units together."""
+        """The loss for `size` units that are present or absent together."""
         from dalenius.losses.group import enlarge
 
         return enlarge(self, numbers.count(size, "size"))
@@ -165,7 +165,6 @@ def same_relation(losses: tuple[Loss, ...]) -> Relation:
     if len(relations) > 1:
         raise RelationMismatch(
             f"Losses for the relations {' and '.join(relations)} do not add up.",
-            remedy="State every loss for one relation; a replace-one loss follows from an "
-            "add_remove one by .group(2).",
+            remedy="State every loss for one relation.",
         )
     return relations[0]

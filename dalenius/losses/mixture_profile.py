@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
+from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.losses.grid import Grid
-from dalenius.losses.layout import Reading, read_at
+from dalenius.losses.layout import Exactly, Reading, read_at
 from dalenius.losses.loss import Worst
 from dalenius.losses.nodes import Part
 from dalenius.losses.pair import Floats
@@ -36,6 +38,7 @@ class MixtureProfile:
     sign: int
     squared: float
     worst: Worst
+    proof: bool = False
     _readings: list[tuple[float, Reading]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -78,7 +81,7 @@ class MixtureProfile:
         """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
         if epsilon >= self.top:
             return True
-        reading = read_at(Sketch(self.parts, self.sign, math.log(delta), self.squared), epsilon)
+        reading = self._at(Sketch(self.parts, self.sign, math.log(delta), self.squared), epsilon)
         return reading is not None and reading.read(epsilon)[1] <= delta
 
     def _read(self, epsilon: float) -> tuple[float, float] | None:
@@ -94,8 +97,16 @@ class MixtureProfile:
             log_delta = found
         return self._laid(sketch, epsilon)
 
+    def _at(self, sketch: Sketch, epsilon: float) -> Reading | None:
+        return read_at(sketch, epsilon, self._exactly if self.proof else None)
+
+    @property
+    def _exactly(self) -> Exactly:
+        shifts = (n * p.distance**2 for p, n in self.worst if isinstance(p, ShiftPair))
+        return Exactly([p for p, _ in self.worst if isinstance(p, MixturePair)], sum(shifts, Fraction(0)))
+
     def _laid(self, sketch: Sketch, epsilon: float) -> tuple[float, float] | None:
-        laid = read_at(sketch, epsilon)
+        laid = self._at(sketch, epsilon)
         if laid is None:
             return None
         self._readings.append((epsilon, laid))
@@ -113,12 +124,12 @@ class MixtureProfile:
         sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
         guess = sketch.epsilon()
         if guess < 0.05 * sketch.sizes[0]:
-            reading = read_at(sketch, 0.0)
+            reading = self._at(sketch, 0.0)
             if reading is not None and reading.read(0.0)[1] <= delta:
                 return 0.0, 0.0
         low, high = 0.0, math.inf
         for _ in range(12):
-            reading = read_at(sketch, guess)
+            reading = self._at(sketch, guess)
             if reading is None:
                 return None
             found = solve(reading, delta, guess)

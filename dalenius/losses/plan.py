@@ -161,7 +161,7 @@ class Sketch:
         return k, k1, k2
 
     def saddle(self, epsilon: float) -> Saddle:
-        """The minimum of the integrand on the real axis, cut at the tails unless cutting near ε gains much."""
+        """The minimum of the integrand on the real axis, cut near ε where that gains much."""
         point = self._saddle(epsilon, self.far, light=True)
         cutoffs, light = self.near(epsilon)
         if light and self._clear(point):

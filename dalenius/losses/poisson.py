@@ -59,7 +59,7 @@ def subsample(loss: Loss, rate: Fraction) -> Loss:
     if loss.relation == "replace":
         raise NotSound(
             "No theorem bounds a Poisson sample under the replace relation by the loss without sampling.",
-            remedy="Subsample the loss for add_remove and take .group(2) of that.",
+            remedy="State the loss for add_remove, where the theorem holds.",
         )
     return loss if rate == 1 else Poisson(loss, rate)
 

@@ -15,6 +15,8 @@ U = 2.0**-53
 """Unit round-off of float64."""
 ULPS = 4.0
 """Assumed error of an elementary function, in units of the last place (2U relative)."""
+HUGE = 2**1023
+"""Rationals beyond this are rounded to the largest float or to infinity."""
 TINY = 2.0**-1022
 """Least normal number: what underflow may lose in one operation is below this."""
 
@@ -40,11 +42,20 @@ def exp_bound(exponent: float) -> float:
 
 def ceiling(number: Fraction) -> float:
     """The least float not below `number`."""
-    nearest = float(number)
+    nearest = _nearest(number)
     return nearest if math.isinf(nearest) or Fraction(nearest) >= number else up(nearest)
 
 
 def floor(number: Fraction) -> float:
     """The greatest float not above `number`."""
-    nearest = float(number)
-    return nearest if not math.isinf(nearest) and Fraction(nearest) <= number else down(nearest)
+    nearest = _nearest(number)
+    return (
+        nearest
+        if nearest == -math.inf or (nearest < math.inf and Fraction(nearest) <= number)
+        else down(nearest)
+    )
+
+
+def _nearest(number: Fraction) -> float:
+    """float(number), infinite where that would overflow."""
+    return float(number) if abs(number) < HUGE else math.copysign(math.inf, number)

@@ -28,11 +28,11 @@ from dalenius.losses.rounding import U, ceiling, floor, up
 def profiles(loss: Loss, proof: bool = False) -> tuple[Profile, ...]:
     """One profile for each direction; with `proof`, evaluated in ball arithmetic."""
     directions = loss.directions()
-    if directions is None:
-        from dalenius.losses.renyi import RenyiProfile
+    if directions is None or not loss.tight:
+        from dalenius.losses.loose import Loose
 
-        return (RenyiProfile.of(loss),)
-    return tuple(route(worst) for worst in directions)
+        return (Loose.of(loss, lambda worst: route(worst, proof)),)
+    return tuple(route(worst, proof) for worst in directions)
 
 
 def top_loss(loss: Loss) -> tuple[float, float]:
@@ -60,7 +60,7 @@ def _top(worst: Worst) -> tuple[float, float]:
     )
 
 
-def route(worst: Worst) -> Profile:
+def route(worst: Worst, proof: bool = False) -> Profile:
     """The profile of one direction."""
     squared, others = _split(worst)
     if not others:
@@ -72,7 +72,7 @@ def route(worst: Worst) -> Profile:
         found = _discrete(pair, count)
         if found is not None:
             return found
-    return _contour(worst, others, squared) or _sums(worst)
+    return _contour(worst, others, squared, proof) or _sums(worst)
 
 
 def _split(worst: Worst) -> tuple[Fraction, Worst]:
@@ -87,7 +87,7 @@ def _discrete(pair: Pair, count: int) -> Profile | None:
     return two_point(pair, count)
 
 
-def _contour(worst: Worst, others: Worst, squared: Fraction) -> Profile | None:
+def _contour(worst: Worst, others: Worst, squared: Fraction, proof: bool) -> Profile | None:
     from dalenius.losses.mixture_profile import MixtureProfile
     from dalenius.losses.nodes import Part
 
@@ -99,7 +99,7 @@ def _contour(worst: Worst, others: Worst, squared: Fraction) -> Profile | None:
         signs.add(pair.sign)
     if len(signs) != 1:
         return None
-    return MixtureProfile(tuple(parts), signs.pop(), float(squared), worst)
+    return MixtureProfile(tuple(parts), signs.pop(), float(squared), worst, proof)
 
 
 def _sums(worst: Worst) -> Profile:

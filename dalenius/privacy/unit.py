@@ -6,8 +6,9 @@
                  (Kairouz, McMahan, Song, Thakkar, Thakurta and Xu 2021)
 
 A guarantee moves from one relation to another where every pair of neighbours under the target is
-joined by a path of k neighbours under the source: it then holds for a group of k (`loss.group(k)`),
-and sensitivities grow k-fold by the triangle inequality (Dwork and Roth 2014, Theorem 2.2).
+joined by a path of k neighbours under the source: it then holds k steps apart, by group privacy along
+the path, and sensitivities grow k-fold by the triangle inequality (Dwork and Roth 2014, Theorem 2.2).
+A group that comes or goes together is not such a path: on a Poisson sample it may cost less.
 
     add_remove → replace, k = 2   remove the old unit, add the new one
     zero_out → replace,   k = 2   old records to ⊥, then ⊥ to the new ones
@@ -86,7 +87,7 @@ class Unit:
         read_relation(self.relation)
 
     def steps_to(self, relation: Relation) -> int:
-        """The k for which `loss.group(k)` turns a loss for this unit into one for `relation`."""
+        """How many neighbours under this unit's relation lead to any neighbour under `relation`."""
         return steps_between(self.relation, relation)
 
     def under(self, relation: Relation) -> Unit:

@@ -199,7 +199,7 @@ class Sketch:
         return (low + high) / 2
 
 
-MOST = 1 << 15
+MOST = 1 << 12
 """Nodes in z at most."""
 
 
@@ -396,3 +396,69 @@ def answer(case: Case) -> tuple[arb, str]:
 def gaussian(distance: arb, epsilon: arb) -> arb:
     """δ(ε) of N(distance, 1) against N(0, 1)."""
     return tail(epsilon / distance - distance / 2) - epsilon.exp() * tail(epsilon / distance + distance / 2)
+
+
+# The table.
+
+
+def short(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits - 1}e}"
+
+
+def draw(source: random.Random, kind: str) -> Case:
+    """A random case; the heavy ones have little noise, few samples and few steps."""
+    heavy = source.random() < 0.5
+    q = math.exp(source.uniform(math.log(1e-4), math.log(0.05 if heavy else 0.5)))
+    sigma = math.exp(source.uniform(math.log(0.5), math.log(1.2 if heavy else 20)))
+    steps = {
+        "one": 1,
+        "two": 2,
+        "few": source.randint(3, 30),
+        "many": round(math.exp(source.uniform(math.log(30), math.log(1e6)))),
+    }[kind]
+    delta = 10 ** source.uniform(-30, -3)
+    return Case(short(q), short(sigma), steps, short(delta, 3))
+
+
+def cases(seed: int = 20240607) -> Iterator[tuple[str, Case]]:
+    """As many of each kind as the table wants to try."""
+    source = random.Random(seed)
+    for kind, count in (("one", 60), ("two", 50), ("many", 110), ("few", 150)):
+        for _ in range(count):
+            yield kind, draw(source, kind)
+
+
+def row(item: tuple[str, Case]) -> dict[str, str | int] | None:
+    """A line of the table; None where no route is feasible."""
+    _, case = item
+    try:
+        epsilon, route = answer(case)
+    except (Infeasible, OverflowError, ValueError, ZeroDivisionError):
+        return None
+    text = epsilon.str(DIGITS + 2, radius=False) if epsilon > 0 else "0"
+    return {
+        "q": case.q,
+        "sigma": case.sigma,
+        "steps": case.steps,
+        "delta": case.delta,
+        "epsilon": text,
+        "route": route,
+    }
+
+
+def main() -> None:
+    from multiprocessing import Pool
+
+    rows: list[dict[str, str | int]] = []
+    with Pool(2) as pool:
+        for found in pool.imap(row, cases(), chunksize=1):
+            if found is not None:
+                rows.append(found)
+                print(len(rows), found, file=sys.stderr, flush=True)
+                PATH.write_text(
+                    json.dumps({"digits": DIGITS, "cases": rows}, indent=0).replace("\n}", "}") + "\n"
+                )
+
+
+if __name__ == "__main__":
+    main()
