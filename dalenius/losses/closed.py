@@ -1,4 +1,4 @@
-"""Profiles in closed form: Gaussians alone, and a single release."""
+"""The profile of Gaussians alone, in closed form."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import flint
-import numpy as np
 
 from dalenius.losses.balls import BITS, ball, lower, upper
 from dalenius.losses.inverse import invert
-from dalenius.losses.pair import Pair
 
 
 @dataclass(frozen=True)
@@ -31,28 +29,9 @@ class GaussianProfile:
             return max(0.0, lower(value)), min(1.0, upper(value))
 
     def epsilon(self, delta: float) -> tuple[float, float]:
-        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
+        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""
+        if delta == 0:
+            return math.inf, math.inf
         mu = math.sqrt(float(self.squared))
         guess = mu * mu / 2 + mu * math.sqrt(-2 * math.log(min(delta, 0.5)))
         return invert(self.delta, delta, guess=guess, scale=mu)
-
-
-@dataclass(frozen=True)
-class SingleProfile:
-    """One release of one pair: its own hockey-stick divergence."""
-
-    pair: Pair
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Enclose δ(ε)."""
-        low, high = self.pair.hockey(np.array([epsilon]))
-        return float(low[0]), float(high[0])
-
-    def epsilon(self, delta: float) -> tuple[float, float]:
-        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
-        top = self.pair.support[1]
-        guess = min(top, 1.0) if top > 0 else 0.0
-        scales = np.geomspace(1e-12, 1e6, 200)
-        heights = self.pair.hockey(scales)[1]
-        guess = float(scales[min(int(np.searchsorted(-heights, -delta)), len(scales) - 1)])
-        return invert(self.delta, delta, guess=guess, scale=0.1 * guess)

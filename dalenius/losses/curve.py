@@ -17,7 +17,7 @@ import numpy as np
 from dalenius.figures import Figure, Series
 from dalenius.losses.loss import Loss
 from dalenius.losses.pair import Floats
-from dalenius.losses.profile import Profile
+from dalenius.losses.profile import sample
 from dalenius.losses.rounding import U
 from dalenius.losses.routes import profiles
 
@@ -25,16 +25,6 @@ KNOTS = 257
 """Knots of a curve."""
 LOWEST = 1e-30
 """How far down in δ a curve goes."""
-
-
-def sample(profile: Profile, epsilon: Floats) -> tuple[Floats, Floats]:
-    """Enclose δ at every ε of an increasing array."""
-    many = getattr(profile, "deltas", None)
-    if many is not None:
-        low, high = many(epsilon)
-        return low, high
-    ends = np.array([profile.delta(float(e)) for e in epsilon])
-    return ends[:, 0], ends[:, 1]
 
 
 @dataclass(frozen=True, eq=False)

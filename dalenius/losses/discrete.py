@@ -22,10 +22,10 @@ from dalenius.losses.atoms import Atoms
 from dalenius.losses.binomial import two_point
 from dalenius.losses.composed import Composed
 from dalenius.losses.convolution import Window, convolve
-from dalenius.losses.grid import Grid, Terms, levels
+from dalenius.losses.grid import Grid, Terms, Unknown, levels
 from dalenius.losses.inverse import invert
 from dalenius.losses.lattice import Lattice, OnLattice
-from dalenius.losses.pair import Pair
+from dalenius.losses.pair import Floats, Pair
 from dalenius.losses.profile import Profile
 from dalenius.losses.rounding import U, ceiling, floor
 from dalenius.losses.saddle import Plan, Sketch, plan
@@ -82,8 +82,15 @@ class Laws:
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
-        window = convolve(self.laws, plan(self._sketches(), epsilon=epsilon))
-        return Grid(self.terms).delta(epsilon) if window is None else self._composed(window).delta(epsilon)
+        return self.reader(epsilon)[0].delta(epsilon)
+
+    def reader(self, epsilon: float) -> tuple[Composed | Unknown, float]:
+        """A convolution for ε, and how far from it it may be read without loss."""
+        planned = plan(self._sketches(), epsilon=epsilon)
+        window = convolve(self.laws, planned)
+        return (
+            Grid(self.terms).reader(epsilon) if window is None else (self._composed(window), _scale(planned))
+        )
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
@@ -115,11 +122,30 @@ class Capped:
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε): no more than the infinite mass from the largest sum on."""
-        infinite = self._infinite()
         if Fraction(epsilon) >= self._top():
-            return infinite
-        lower, upper = self.route.delta(epsilon)
-        return max(lower, infinite[0]), max(upper, infinite[0])
+            return self._infinite()
+        return self._capped(epsilon, self.route.delta(epsilon))
+
+    def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an increasing array, each convolution serving all ε near it."""
+        if not isinstance(self.route, Grid | Laws):
+            ends = np.array([self.delta(e) for e in epsilon.tolist()])
+            return ends[:, 0], ends[:, 1]
+        rows: list[tuple[float, float]] = []
+        while len(rows) < len(epsilon):
+            composed, reach = self.route.reader(float(epsilon[len(rows)]))
+            stop = max(len(rows) + 1, int(np.searchsorted(epsilon, epsilon[len(rows)] + reach)))
+            rows += [self._capped(e, composed.delta(e)) for e in epsilon[len(rows) : stop].tolist()]
+        low, high = np.array(rows).T
+        return low, high
+
+    def _capped(self, epsilon: float, ends: tuple[float, float]) -> tuple[float, float]:
+        infinite = self._infinite()
+        return (
+            infinite
+            if Fraction(epsilon) >= self._top()
+            else (max(ends[0], infinite[0]), max(ends[1], infinite[0]))
+        )
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""

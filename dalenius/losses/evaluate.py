@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -10,7 +11,7 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.mixture_profile import MixtureProfile
 from dalenius.losses.profile import Profile
 from dalenius.losses.rounding import ceiling, floor
-from dalenius.losses.routes import profiles, top_loss
+from dalenius.losses.routes import profiles
 
 
 def least_epsilon(
@@ -21,8 +22,7 @@ def least_epsilon(
         from dalenius.losses.meaning import check_delta
 
         check_delta(delta, population)
-    ends = _pure(loss) if delta == 0 else _epsilon(loss, delta, proof)
-    return Bound(*ends, tight=loss.tight)
+    return Bound(*_epsilon(loss, delta, proof), tight=loss.tight)
 
 
 def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
@@ -30,16 +30,11 @@ def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
     return Bound(*_delta(loss, epsilon, proof), tight=loss.tight)
 
 
-def _pure(loss: Loss) -> tuple[float, float]:
-    """The least ε with δ = 0: the largest possible loss."""
-    return top_loss(loss)
-
-
 @lru_cache(maxsize=4096)
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
     strict, low, high = floor(delta), 0.0, 0.0
     for profile in profiles(loss, proof):
-        if low > 0 and settled(profile, low, strict):
+        if 0 < low < math.inf and settled(profile, low, strict):
             continue
         ends = profile.epsilon(strict)
         low, high = max(low, ends[0]), max(high, ends[1])

@@ -47,8 +47,13 @@ class Grid:
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
+        return self.reader(epsilon)[0].delta(epsilon)
+
+    def reader(self, epsilon: float) -> tuple[Composed | Unknown, float]:
+        """A convolution for ε, and how far from it it may be read without loss."""
         planned = plan(self._sketches, epsilon=epsilon)
-        return self._composed(planned, planned.log_delta)[0].delta(epsilon)
+        composed, final = self._composed(planned, planned.log_delta)
+        return composed, 1 / (final.tilt + 1 / final.deviation)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""

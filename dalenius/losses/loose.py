@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from dalenius.losses.attained import attained
 from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.profile import Profile
+from dalenius.losses.pair import Floats
+from dalenius.losses.profile import Profile, sample
 from dalenius.losses.renyi import RenyiProfile
 
 Side = tuple[Profile, ...]
@@ -37,6 +40,12 @@ class Loose:
         """Enclose δ(ε)."""
         high = min(max(profile.delta(epsilon)[1] for profile in side) for side in self.above)
         return max((profile.delta(epsilon)[0] for profile in self.below), default=0.0), high
+
+    def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an increasing array."""
+        high = [np.maximum.reduce([sample(p, epsilon)[1] for p in side]) for side in self.above]
+        low = [sample(profile, epsilon)[0] for profile in self.below]
+        return np.maximum.reduce([np.zeros_like(epsilon), *low]), np.minimum.reduce(high)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε for `delta`."""

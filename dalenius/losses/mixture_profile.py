@@ -1,6 +1,6 @@
 """The privacy profile of Gaussian mixtures composed with each other and with Gaussians, by contour.
 
-Where a contour would need too many nodes or comes out too wide, the grid route answers instead.
+Where a contour would need too many nodes or comes out wide, the discrete route is asked as well.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from dalenius.losses.discrete import discrete_profile
 from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
-from dalenius.losses.grid import Grid
 from dalenius.losses.layout import Exactly, Reading, read_at
 from dalenius.losses.loss import Worst
 from dalenius.losses.nodes import Part
@@ -24,7 +24,7 @@ from dalenius.losses.rounding import U
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
 WIDE = 1e-4
-"""Relative width in ε, or in δ, from which the grid route is asked too."""
+"""Relative width in ε, or in δ, from which the discrete route is asked too."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MixtureProfile:
             return 0.0, 0.0
         found = self._read(epsilon)
         if found is None or found[1] - found[0] > WIDE * found[1]:
-            return tighter(found or (0.0, 1.0), lambda: Grid(self.worst).delta(epsilon))
+            return tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
         return found
 
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
@@ -114,10 +114,10 @@ class MixtureProfile:
         return laid.read(epsilon)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
-        """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta} for delta > 0."""
-        found = self._solved(delta)
+        """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}."""
+        found = self._solved(delta) if delta > 0 else None
         if found is None or found[1] - found[0] > max(WIDE * found[1], 1e-9):
-            return tighter(found or (0.0, math.inf), lambda: Grid(self.worst).epsilon(delta))
+            return tighter(found or (0.0, math.inf), lambda: discrete_profile(self.worst).epsilon(delta))
         return found
 
     def _solved(self, delta: float) -> tuple[float, float] | None:

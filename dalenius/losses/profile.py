@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
+import numpy as np
+
+from dalenius.losses.pair import Floats
+
 
 class Profile(Hashable, Protocol):
     """Encloses the privacy profile of a composition in one direction."""
@@ -16,3 +20,13 @@ class Profile(Hashable, Protocol):
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose inf{ε ≥ 0 : δ(ε) ≤ d} for every d from `delta` to the next float."""
         ...
+
+
+def sample(profile: Profile, epsilon: Floats) -> tuple[Floats, Floats]:
+    """Enclose δ at every ε of an increasing array."""
+    many = getattr(profile, "deltas", None)
+    if many is not None:
+        low, high = many(epsilon)
+        return low, high
+    ends = np.array([profile.delta(float(e)) for e in epsilon])
+    return ends[:, 0], ends[:, 1]

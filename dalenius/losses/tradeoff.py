@@ -19,10 +19,9 @@ from functools import lru_cache
 import numpy as np
 
 from dalenius.losses.bound import Bound
-from dalenius.losses.curve import sample
 from dalenius.losses.loss import Loss
 from dalenius.losses.pair import Floats
-from dalenius.losses.profile import Profile
+from dalenius.losses.profile import Profile, sample
 from dalenius.losses.rounding import U
 from dalenius.losses.routes import profiles
 

@@ -58,8 +58,8 @@ def check(laws: list[tuple[Whole, int]], planned: Plan, at: float) -> tuple[floa
     lower, upper = Composed.of(terms, window).delta(at)
     with flint.ctx.workprec(600):
         value = truth(laws, at)
-        assert value <= arb(upper)
-        assert arb(lower) <= value or arb(lower) <= 1 - arb(at).exp()
+        assert not value > arb(upper)
+        assert not value < arb(lower) or not 1 - arb(at).exp() < arb(lower)
     return lower, upper
 
 

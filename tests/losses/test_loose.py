@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dalenius.losses.bounded_range import BoundedRange
-from dalenius.losses.closed import SingleProfile
+from dalenius.losses.discrete import Alone
 from dalenius.losses.concentrated import Renyi
 from dalenius.losses.loose import Loose
 from dalenius.losses.pure import Approximate
@@ -12,14 +12,14 @@ from dalenius.losses.pure import Approximate
 def single(worst):
     ((pair, count),) = worst
     assert count == 1
-    return SingleProfile(pair)
+    return Alone(pair)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5, 0.9])
 def test_one_release_of_bounded_range_is_exact_from_above(epsilon):
     profile = Loose.of(BoundedRange(1), single)
     low, high = profile.delta(epsilon)
-    assert low <= high == SingleProfile(BoundedRange(1).directions()[0][0][0]).delta(epsilon)[1]
+    assert low <= high == Alone(BoundedRange(1).directions()[0][0][0]).delta(epsilon)[1]
     assert low == pytest.approx(high, rel=1e-9) if epsilon == 0 else low < high
 
 

@@ -20,7 +20,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -155,7 +155,7 @@ class Sketch:
 
     def cumulant(self, c: float) -> tuple[float, float]:
         """K and K″ on the real axis."""
-        q, a = float(self.case.q), 1 / float(self.case.sigma)
+        q, a = float(Fraction(self.case.q)), 1 / float(self.case.sigma)
         s = 1 + c if self.sign > 0 else -c
         x = np.linspace(-14.0, 14.0 + max(0.0, s * a), 3000)
         log = np.logaddexp(np.log1p(-q), np.log(q) + a * x - a * a / 2)
@@ -238,14 +238,13 @@ def line(case: Case, sign: int, epsilon: float, variant: int) -> Nodes:
     )
     wave = max((110 - log_delta) / c, above) * (1.0, 1.31)[variant]
     y_step = Fraction(2 * math.pi / wave).limit_denominator(10**6)
-    high = 6 * reach
-    if high / y_step > 20 * MOST:
-        raise Infeasible
     t = min(4.0, 0.8 * math.pi / a)
     x_step = 2 * math.pi * t / (190 + t * t / 2 + reach * a * t) * (1.0, 0.77)[variant]
     step = Fraction(1, math.ceil(1 / x_step))
     s = arb(1 + c if sign > 0 else -c)
     right = 20 + variant + max(0.0, float(s) * a)
+    if (20 + right) / step > 5000 or reach / y_step > MOST:
+        raise Infeasible
     log, base = abscissae(case, step, -20.0 - variant, right)
     block = 64
     y = arb(fmpq(y_step.numerator, y_step.denominator))
@@ -284,7 +283,7 @@ def hyperbola(case: Case, epsilon: float, variant: int) -> Nodes:
     c = Sketch(case, 1).saddle(epsilon)[0] * (1.0, 0.9)[variant]
     angle, a = (1.15, 1.22)[variant], 1 / float(case.sigma)
     radius = c / math.cos(angle)
-    far = c + 125 / (epsilon - case.steps * math.log1p(-float(case.q)))
+    far = c + 125 / (epsilon - case.steps * math.log1p(-float(Fraction(case.q))))
     last = math.acosh(1 + (far - c) / (radius * math.cos(angle)))
     top = radius * math.sin(angle) * math.sinh(last)
     lost = (a * far) ** 2 / 2 + 40
@@ -420,44 +419,45 @@ def draw(source: random.Random, kind: str) -> Case:
     return Case(short(q), short(sigma), steps, short(delta, 3))
 
 
-def cases(seed: int = 20240607) -> Iterator[tuple[str, Case]]:
-    """As many of each kind as the table wants to try."""
+SHOWN = (
+    Case("0.01", "4", 10_000, "1e-5"),
+    Case("0.01", "4", 40_000, "1e-5"),
+    Case("256/60000", "1.1", 14_062, "1e-5"),
+    Case("0.01", "4", 10_000, "1e-15"),
+    Case("0.0113686", "1.36246", 37_912, "2.428e-10"),
+)
+"""Cases that the project names."""
+
+
+def cases(seed: int = 20240607) -> Iterator[Case]:
+    """As many of each kind as the table tries."""
+    yield from SHOWN
     source = random.Random(seed)
     for kind, count in (("one", 60), ("two", 50), ("many", 110), ("few", 150)):
-        for _ in range(count):
-            yield kind, draw(source, kind)
+        yield from (draw(source, kind) for _ in range(count))
 
 
-def row(item: tuple[str, Case]) -> dict[str, str | int] | None:
+def row(case: Case) -> dict[str, str | int] | None:
     """A line of the table; None where no route is feasible."""
-    _, case = item
     try:
         epsilon, route = answer(case)
     except (Infeasible, OverflowError, ValueError, ZeroDivisionError):
         return None
     text = epsilon.str(DIGITS + 2, radius=False) if epsilon > 0 else "0"
-    return {
-        "q": case.q,
-        "sigma": case.sigma,
-        "steps": case.steps,
-        "delta": case.delta,
-        "epsilon": text,
-        "route": route,
-    }
+    return {**asdict(case), "epsilon": text, "route": route}
 
 
 def main() -> None:
+    """Write the table, line by line as it grows."""
     from multiprocessing import Pool
 
     rows: list[dict[str, str | int]] = []
     with Pool(2) as pool:
-        for found in pool.imap(row, cases(), chunksize=1):
-            if found is not None:
-                rows.append(found)
-                print(len(rows), found, file=sys.stderr, flush=True)
-                PATH.write_text(
-                    json.dumps({"digits": DIGITS, "cases": rows}, indent=0).replace("\n}", "}") + "\n"
-                )
+        for tried, found in enumerate(pool.imap(row, cases(), chunksize=1), 1):
+            rows += [found] if found is not None else []
+            print(tried, len(rows), found, file=sys.stderr, flush=True)
+            lines = ",\n".join(json.dumps(one) for one in rows)
+            PATH.write_text(f'{{"digits": {DIGITS}, "cases": [\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":
