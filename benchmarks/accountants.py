@@ -26,7 +26,7 @@ class Step:
 
 
 class Accountant:
-    """The questions; what a library does not override, it does not offer."""
+    """The questions; what a library does not override is not asked of it here."""
 
     name: str
     package: str
@@ -135,31 +135,22 @@ class Prv(Accountant):
         self.prv, self.dpsgd = prv_accountant, dpsgd
 
     def steps(self, step: Step, count: int, delta: float) -> Answer:
-        return self._compose([self.law(step)], [count], delta)
+        law = self.prv.PoissonSubsampledGaussianMechanism(
+            noise_multiplier=step.scale, sampling_probability=step.rate
+        )
+        return self._compose(law, count, delta)
 
     def pure(self, epsilon: float, count: int, delta: float) -> Answer:
-        return self._compose([self.prv.PureDPMechanism(epsilon)], [count], delta)
+        return self._compose(self.prv.PureDPMechanism(epsilon), count, delta)
 
     def calibrate(self, epsilon: float, delta: float, rate: float, count: int) -> Answer:
         return Answer(self.dpsgd.find_noise_multiplier(rate, count, epsilon, delta), "±0.1 in ε")
 
-    def many(self, steps: Sequence[Step], delta: float) -> Answer:
-        return self._compose([self.law(step) for step in steps], [1] * len(steps), delta)
-
-    def law(self, step: Step):
-        if step.law == "laplace":
-            return self.prv.LaplaceMechanism(1 / step.scale)
-        if step.rate == 1:
-            return self.prv.GaussianMechanism(step.scale)
-        return self.prv.PoissonSubsampledGaussianMechanism(
-            noise_multiplier=step.scale, sampling_probability=step.rate
-        )
-
-    def _compose(self, laws: list, counts: list[int], delta: float) -> Answer:
+    def _compose(self, law, count: int, delta: float) -> Answer:
         accountant = self.prv.PRVAccountant(
-            laws, eps_error=EPS_ERROR, delta_error=delta / 1000, max_self_compositions=counts
+            law, eps_error=EPS_ERROR, delta_error=delta / 1000, max_self_compositions=count
         )
-        low, _, high = accountant.compute_epsilon(delta, counts)
+        low, _, high = accountant.compute_epsilon(delta, count)
         return Answer(float(high), f"claimed width {high - low:.1e}")
 
 
@@ -178,7 +169,9 @@ class Opacus(Accountant):
         self.error = f"claimed ±{EPS_ERROR}" if mechanism == "prv" else "upper bound, no width"
 
     def steps(self, step: Step, count: int, delta: float) -> Answer:
-        return self._compose([(step.scale, step.rate, count)], delta)
+        accountant = self.create(self.mechanism)
+        accountant.history = [(step.scale, step.rate, count)]
+        return Answer(float(accountant.get_epsilon(delta)), self.error)
 
     def calibrate(self, epsilon: float, delta: float, rate: float, count: int) -> Answer:
         sigma = self.search(
@@ -189,16 +182,6 @@ class Opacus(Accountant):
             accountant=self.mechanism,
         )
         return Answer(sigma, "±0.01 in ε")
-
-    def many(self, steps: Sequence[Step], delta: float) -> Answer:
-        if any(step.law != "gaussian" for step in steps):
-            raise Unsupported
-        return self._compose([(step.scale, step.rate, 1) for step in steps], delta)
-
-    def _compose(self, history: list[tuple[float, float, int]], delta: float) -> Answer:
-        accountant = self.create(self.mechanism)
-        accountant.history = history
-        return Answer(float(accountant.get_epsilon(delta)), self.error)
 
 
 class OpacusPrv(Opacus):

@@ -52,7 +52,7 @@ def timed(call: Callable[[], Answer], repeats: int) -> Timed:
             answer, first = once(call)
             times = [first] if first > SLOW else [once(call)[1] for _ in range(repeats)]
         except Unsupported:
-            return Timed(None, "not offered", 0.0)
+            return Timed(None, "no such question", 0.0)
         except Exception as error:  # A peer that fails is a result, and the run goes on.
             return Timed(None, f"{type(error).__name__}: {str(error).split('.')[0]}", 0.0)
     return Timed(answer, "", 1e3 * statistics.median(times))

@@ -68,34 +68,21 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
 
 
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
-    point = sketch.saddle(epsilon)
-    cutoffs = point.cutoffs
-    point, steeper, wave = spacing(sketch, point)
-    extent, theta = reach(sketch, point, cutoffs)
-    split = None
-    if extent * wave > 2 * math.pi * SPLIT_FROM and len(cutoffs) == 1 and not sketch.squared:
-        split = split_at(sketch, point, cutoffs[0])
-        if split is not None and split.extent < extent and split.fits(cutoffs[0], sketch.cuts[0][1] + 8):
-            extent, theta = split.extent, split.theta
-        else:
-            split = None
+    point, steeper, wave = spacing(sketch, sketch.saddle(epsilon))
+    guessed = _likely(sketch, point)
+    if guessed is None:
+        guessed = _searched(sketch, point, wave)
+    extent, split, windows, far = guessed
     count = extent * wave / (2 * math.pi) + 2
     if not count < MOST_NODES:
         return None
-    s = 1 + point.c if sketch.sign > 0 else -point.c
-    windows = [fine(sketch, i, cutoffs[i], extent, s) for i in range(len(cutoffs))]
+    s = sketch.exponent(point.c)
     arms = [(Arm(w, s), part.times) for w, part in zip(windows, sketch.parts, strict=True)]
-    step = extent / (math.ceil(count) - 1)
-    if split is None:
-        far = sum(n * math.log(arm.decay(extent, theta)) for arm, n in arms)
-        lower, below = None, None
-    else:
-        ((arm, n),) = arms
-        window = Window(windows[0].nodes, split.cutoff.snapped(windows[0].nodes.step))
-        far = math.log(n * arm.gap_decay(window, extent, theta)) + (n - 1) * log_most(windows[0], s)
-        lower, below = Lower(window, n, sketch.sign, split.exponent), (Arm(window, s), n)
-    far += sketch.squared * (point.c * (point.c + 1) - extent**2) / 2
-    nodes = math.ceil(count)
+    lower = None
+    if split is not None:
+        lower = Lower(Window(windows[0].nodes, split.cutoff), arms[0][1], sketch.sign, split.exponent)
+    below = None if lower is None else (Arm(lower.window, s), lower.times)
+    nodes, step = math.ceil(count), extent / (math.ceil(count) - 1)
     laid = (
         lay(arms, below, sign=sketch.sign, c=point.c, step=step, count=nodes, squared=sketch.squared)
         if exactly is None
@@ -103,26 +90,80 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
             arms, below, pairs=exactly.pairs, c=point.c, step=step, count=nodes, squared=exactly.squared
         )
     )
-    most = sum(
-        n * log_most(w, 1 + steeper if sketch.sign > 0 else -steeper)
-        for w, (_, n) in zip(windows, arms, strict=True)
-    )
+    most = sum(n * log_most(w, sketch.exponent(steeper)) for w, (_, n) in zip(windows, arms, strict=True))
     alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
-    contour = Contour(
-        laid[0], laid[1], point.c, step, laid[2], laid[3], far - math.log(math.pi * extent) + 0.01, alias
-    )
-    upper = Upper(
-        tuple(
-            taken(part, w.cutoff, tail + 2)
-            for part, w, (_, tail) in zip(sketch.parts, windows, sketch.cuts, strict=True)
-        ),
+    contour = Contour(laid[0], laid[1], point.c, step, laid[2], laid[3], far + 0.01, alias)
+    return Reading(contour, _upper(sketch, point, windows), lower)
+
+
+def _upper(sketch: Sketch, point: Saddle, windows: list[Window]) -> Upper:
+    tails = zip(sketch.parts, windows, sketch.cuts, strict=True)
+    return Upper(
+        tuple(taken(part, w.cutoff, tail + 2) for part, w, (_, tail) in tails),
         tuple(part.times for part in sketch.parts),
         tuple((float(w.nodes.edges[0]), float(w.nodes.edges[-1])) for w in windows),
         sketch.sign,
         None if point.light else sketch.reserve[1],
         sketch.squared,
     )
-    return Reading(contour, upper, lower)
+
+
+Guess = tuple[float, "Split | None", list[Window], float]
+"""How far to go in Im z, the lower cutoff, the windows, and the logarithm of what is left out."""
+
+
+def _likely(sketch: Sketch, point: Saddle) -> Guess | None:
+    """Where a normal law would need to go, if that is enough."""
+    need = sketch.target + point.c * point.epsilon
+    extent = 1.05 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
+    theta = extent * math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
+    if not point.light or theta > min(5.0, 0.5 / max(max(part.shifts) for part in sketch.parts)):
+        return None
+    windows = _windows(sketch, point, extent)
+    far = _left_out(sketch, point, windows, extent, theta)
+    return (extent, None, windows, far) if far < need else None
+
+
+def _searched(sketch: Sketch, point: Saddle, wave: float) -> Guess:
+    """The least extent found, with a lower cutoff if that pays."""
+    extent, theta = reach(sketch, point, point.cutoffs)
+    split = None
+    if extent * wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
+        split = split_at(sketch, point, point.cutoffs[0])
+        if (
+            split is None
+            or not split.extent < extent
+            or not split.fits(point.cutoffs[0], sketch.cuts[0][1] + 8)
+        ):
+            split = None
+    if split is None:
+        if not extent * wave < 2 * math.pi * MOST_NODES:
+            return math.inf, None, [], math.inf
+        windows = _windows(sketch, point, extent)
+        return extent, None, windows, _left_out(sketch, point, windows, extent, theta)
+    windows = _windows(sketch, point, split.extent)
+    split = replace(split, cutoff=split.cutoff.snapped(windows[0].nodes.step))
+    arm, n = Arm(windows[0], sketch.exponent(point.c)), sketch.parts[0].times
+    gap = arm.gap_decay(Window(windows[0].nodes, split.cutoff), split.extent, split.theta)
+    far = (
+        math.log(n * gap + 1e-300) + (n - 1) * log_most(windows[0], arm.s) - math.log(math.pi * split.extent)
+    )
+    return split.extent, split, windows, far
+
+
+def _windows(sketch: Sketch, point: Saddle, extent: float) -> list[Window]:
+    s = sketch.exponent(point.c)
+    return [fine(sketch, i, cutoff, extent, s) for i, cutoff in enumerate(point.cutoffs)]
+
+
+def _left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: float, theta: float) -> float:
+    """log of what |Im z| > extent adds, e^{−cε} aside."""
+    s = sketch.exponent(point.c)
+    far = sum(
+        part.times * math.log(Arm(w, s).decay(extent, theta))
+        for part, w in zip(sketch.parts, windows, strict=True)
+    )
+    return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
 SPLIT_FROM = 300
@@ -168,7 +209,7 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
         math.floor(float(grid.edges[0]) / step),
         math.ceil((upper.middle + 9 * upper.width) / step),
     )
-    s = 1 + point.c if sketch.sign > 0 else -point.c
+    s = sketch.exponent(point.c)
     arm, lower = Arm(Window(nodes, upper.snapped(step)), s), Window(nodes, cutoff.snapped(step))
     need = sketch.target + point.c * point.epsilon - math.log(part.times) - point.k * (1 - 1 / part.times)
     extents = 1.25 ** np.arange(60) / max(1e-12, float(log[at] - log[0]))
@@ -223,7 +264,7 @@ def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, 
         18 * min(k.width for k in cutoffs),
     )
     likely = min(most, start * total_slope)
-    s = 1 + point.c if sketch.sign > 0 else -point.c
+    s = sketch.exponent(point.c)
     views = [
         View(part, grid, cutoff, s)
         for part, grid, cutoff in zip(sketch.parts, sketch.grids, cutoffs, strict=True)

@@ -88,13 +88,13 @@ class MixtureProfile:
         for at, reading in self._readings:
             if self._serves(at, reading, epsilon):
                 return reading.read(epsilon)
-        log_delta = -20.0
-        for _ in range(8):
+        log_delta = -30.0
+        for _ in range(10):
             sketch = Sketch(self.parts, self.sign, log_delta, self.squared)
             found = min(-1e-3, sketch.estimate(epsilon))
-            if abs(found - log_delta) < 3 or found < -690:
+            if abs(found - log_delta) < 3 or log_delta < -600:
                 break
-            log_delta = found
+            log_delta = found if found > -690 else 2 * log_delta
         return self._laid(sketch, epsilon)
 
     def _at(self, sketch: Sketch, epsilon: float) -> Reading | None:

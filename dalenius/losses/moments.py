@@ -25,16 +25,13 @@ def log_moment(window: Window, s: float) -> tuple[float, float]:
     if not 0 < arm.mass < math.inf:
         return 0.0, math.inf
     slip = arm.mass_error + 1.01 * float(arm.midpoint_error(AT_ZERO)[0]) / arm.mass
-    direct = (
-        (math.log(arm.mass), 1.02 * slip + FUNCTION * (1 + abs(math.log(arm.mass))))
-        if slip < 0.01
-        else (0.0, math.inf)
-    )
-    around = _around_one(window, s)
+    size = abs(math.log(arm.mass))
+    direct = (math.log(arm.mass), 1.02 * slip + FUNCTION * (1 + size)) if slip < 0.01 else (0.0, math.inf)
+    around = _around_one(window, s, arm) if size < 0.5 else (0.0, math.inf)
     return direct if direct[1] < around[1] else around
 
 
-def _around_one(window: Window, s: float) -> tuple[float, float]:
+def _around_one(window: Window, s: float, arm: Arm) -> tuple[float, float]:
     """The same from the difference to 1."""
     nodes, inside, outside = window.nodes, np.exp(window.log_inside), np.exp(window.log_outside)
     (v, v_error), (log, log_error) = nodes.excess, nodes.log
@@ -49,7 +46,7 @@ def _around_one(window: Window, s: float) -> tuple[float, float]:
     error += inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(window.log_inside))
     relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION
     slip = 1.01 * float(density @ error + np.abs(terms) @ relative) + _beyond(window, s)
-    slip += float(Arm(window, s).midpoint_error(AT_ZERO)[0])
+    slip += float(arm.midpoint_error(AT_ZERO)[0])
     value = math.fsum(terms)
     if 1 + value <= 2 * slip:
         return -math.inf, math.inf

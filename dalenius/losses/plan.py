@@ -100,6 +100,10 @@ class Sketch:
         i = int(np.argmin(found))
         return float(found[i]), float(t[i])
 
+    def exponent(self, c: float) -> float:
+        """The exponent of w at z = c."""
+        return 1 + c if self.sign > 0 else -c
+
     def level(self, epsilon: float) -> float:
         """λ beyond which a release settles the outcome."""
         return self.sign * epsilon + self.reserve[0]
@@ -186,7 +190,7 @@ class Sketch:
 
     def _clear(self, point: Saddle) -> bool:
         """Whether the tilted mass near the cutoffs is negligible."""
-        s = 1 + point.c if self.sign > 0 else -point.c
+        s = self.exponent(point.c)
         for part, grid, (end, kept), cutoff in zip(
             self.parts, self.grids, point.ends, point.cutoffs, strict=True
         ):

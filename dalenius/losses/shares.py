@@ -19,7 +19,7 @@ from dalenius.losses.arm import sum_bound
 from dalenius.losses.contour import log_kappa
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.moments import log_lowered, log_moment
-from dalenius.losses.nodes import FUNCTION, LOG_ROOT_TWO_PI, Nodes, Part, normal_tail
+from dalenius.losses.nodes import FUNCTION, Nodes, Part, normal_tail
 from dalenius.losses.plan import NEARLY
 from dalenius.losses.rounding import U, exp_bound
 from dalenius.losses.window import Window
@@ -154,27 +154,17 @@ def taken_step(cutoff: Cutoff) -> float:
 
 
 def removed(window: Window, s: int) -> tuple[float, float]:
-    """∫ (1 − χ) φ wˢ over the line for s = 0 or 1, and a bound on its error."""
-    exponent, error = window.nodes.tilted(s)
-    terms = np.exp(exponent + window.log_outside)
-    right = float(window.nodes.edges[-1])
-    part = window.nodes.part
-    tail = part.tail(right, s)
-    slip = float(terms @ (error + 4 * FUNCTION + 24 * U * np.abs(window.log_outside))) + 0.002 * tail
-    slip += math.exp(float(window.log_outside_edges[0]))
-    return math.fsum(terms) + tail, 1.01 * slip + _removed_midpoint(window, s)
+    """∫ (1 − χ) φ wˢ over the line for s = 0 or 1, and a bound on its error.
 
-
-def _removed_midpoint(window: Window, s: int) -> float:
-    """Lemma 2 for (1 − χ) φ wˢ: at the right end it is the plain Gaussian tail."""
-    t, step = window.height, window.nodes.step
-    log = window.line(0.0)[0]
-    base = window.log_height + (t * t / 2 - 2 * math.pi * t / step) + s * log[1:]
-    strip = sum_bound(base + window.log_most_outside(t))
-    ends = window.nodes.edges[[0, -1]]
-    size = np.exp(-ends * ends / 2 - LOG_ROOT_TWO_PI + s * log[[0, -1]] + window.log_outside_edges[[0, -1]])
-    rate = 2 * math.pi / step - t * (0.5 + window.cutoff.width**-2)
-    return 2.01 * strip + 2.01 * float(size.sum()) / rate if rate > 0 else math.inf
+    1 − χ(x) is the probability that m + vG/√2 < x, G standard normal, so the integral is
+    Σ pᵢ Φ((s·aᵢ − m)/√(1 + v²/2)).
+    """
+    part, cutoff = window.nodes.part, window.cutoff
+    spread = math.sqrt(1 + cutoff.width**2 / 2)
+    places = [(p, (cutoff.middle - s * a) / spread) for p, a in zip(part.weights, part.shifts, strict=True)]
+    tails = [(p * 0.5 * math.erfc(x / math.sqrt(2)), x) for p, x in places]
+    value = math.fsum(tail for tail, _ in tails)
+    return value, sum(tail * (2 * FUNCTION + 32 * U * (1 + x * x)) for tail, x in tails) + 1e-300
 
 
 def _level(window: Window) -> int:
