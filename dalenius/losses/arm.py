@@ -53,7 +53,7 @@ class Arm:
     def mass_error(self) -> float:
         """The relative round-off of `mass`."""
         weights, error = self.weights
-        return 1.01 * float(weights @ error) / self.mass + 4 * U
+        return 1.01 * float(weights @ error) / self.mass + 4 * U if self.mass > 0 else math.inf
 
     def midpoint_error(self, y: Floats) -> Floats:
         """Lemma 2: at least |h Σ f − ∫ f| for f = φ χ w^{s ± iy′} with any |y′| ≤ y, for each y."""
@@ -164,7 +164,7 @@ class Arm:
         (weights, error), (log, log_error) = self.weights, self.window.nodes.log
         total = turns.sums(weights)
         y, size = turns.step * np.arange(turns.count), np.abs(log)
-        rounding = self.mass_error + (3 * len(weights) + 40) * U + 4 * FUNCTION
+        rounding = self.mass_error + (9 * len(weights) + 80) * U + 12 * FUNCTION
         near = float(weights @ (error * size)) + rounding * float(weights @ size)
         far = 8 * (float(weights @ error) + rounding * self.mass)
         moved = np.minimum(y * float(weights @ (log_error + 4 * U * size)), 2 * self.mass)
@@ -210,4 +210,6 @@ def turned(loss: Floats, y: Floats) -> Complexes:
 def sum_bound(exponent: Floats) -> float:
     """Σ e^exponent as an upper bound: infinite rather than an overflow."""
     top = float(exponent.max())
-    return exp_bound(top + math.log(float(np.exp(exponent - top).sum()))) if top > -math.inf else 0.0
+    if top == -math.inf:
+        return 0.0
+    return exp_bound(top + math.log(float(np.exp(exponent - top).sum()))) if top < math.inf else math.inf

@@ -21,8 +21,8 @@ class GaussianProfile:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε), with as many bits as the cancellation takes."""
         mu = math.sqrt(float(self.squared))
-        lost = 2 * (epsilon / mu - mu / 2) ** 2 + 2 * abs(math.log2(mu)) + 64
-        with flint.ctx.workprec(BITS + int(min(lost, 1e6))):
+        size = 1 + abs(epsilon / mu) + mu + abs(epsilon)
+        with flint.ctx.workprec(BITS + int(4 * abs(math.log2(mu)) + 6 * math.log2(size))):
             root, e = ball(self.squared).sqrt(), ball(epsilon)
             ahead, behind = ((e / root + sign * root / 2) / flint.arb(2).sqrt() for sign in (-1, 1))
             value = (ahead.erfc() - e.exp() * behind.erfc()) / 2

@@ -21,7 +21,7 @@ from dalenius.losses.arm import Arm, Complexes, Turns
 from dalenius.losses.moments import log_moment
 from dalenius.losses.nodes import FUNCTION
 from dalenius.losses.pair import Floats
-from dalenius.losses.rounding import U, exp_bound
+from dalenius.losses.rounding import U, exp_bound, expm1_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,11 @@ class Contour:
         moved = (
             float(self.errors.sum())
             + 4 * U * float(size @ y) * far
-            + (2 * FUNCTION + len(y) * U) * float(size.sum())
+            + (2 * FUNCTION + 3 * len(y) * U) * float(size.sum())
         )
-        relative = self.scale_error + 4 * U * (abs(self.log_scale) + self.c * far + 8) + FUNCTION
+        relative = np.expm1(self.scale_error + 4 * U * (abs(self.log_scale) + self.c * far + 8) + FUNCTION)
         value = scale * turned.real
-        error = 1.01 * (scale * moved + np.abs(value) * relative)
+        error = 1.01 * (scale * moved * (1 + relative) + np.abs(value) * relative)
         cut = np.array([exp_bound(v) for v in (self.log_truncation - self.c * epsilon).tolist()])
         alias = np.array([self._aliased(e) for e in epsilon.tolist()])
         return value - error - cut - alias, value + error + cut
@@ -109,9 +109,9 @@ def lay(
     whole, error, scale, scale_error = product(arms, turns)
     if below is not None:
         low, low_error, low_scale, low_scale_error = product([below], turns)
-        part = math.exp(low_scale - scale)
-        slip = 1.01 * (low_scale_error + scale_error + 4 * U * (abs(low_scale) + abs(scale) + 8))
-        error = error + part * (low_error + np.abs(low) * slip)
+        part = exp_bound(low_scale - scale)
+        slip = expm1_bound(low_scale_error + scale_error + 4 * U * (abs(low_scale) + abs(scale) + 8))
+        error = error + 1.01 * part * (low_error * (1 + slip) + np.abs(low) * slip)
         whole = whole - part * low
     y = step * np.arange(count)
     z = c + 1j * y

@@ -17,7 +17,7 @@ import flint
 import numpy as np
 
 from dalenius.losses.balls import BITS, ball
-from dalenius.losses.cutoff import half_erfc
+from dalenius.losses.cutoff import FAR, log_half_erfc
 from dalenius.losses.enclosure import Interval, clip, interval
 from dalenius.losses.nodes import FUNCTION, Part
 from dalenius.losses.pair import Floats, Pair
@@ -27,9 +27,11 @@ ROOT_HALF = math.sqrt(0.5)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
-def normal(x: Floats) -> tuple[Floats, Floats]:
-    """Φ(−x), and a bound on its relative error when x is off by 4U·|x|."""
-    return half_erfc(x * ROOT_HALF), 2 * FUNCTION + 16 * U * (1 + x * x)
+def log_normal(x: Floats) -> tuple[Floats, Floats]:
+    """log Φ(−x), and a bound on the relative error of its exponential when x is off by 4U·|x|."""
+    z = x * ROOT_HALF
+    log = log_half_erfc(z)
+    return log, np.where(z > FAR, 1e-3, 2 * FUNCTION + 16 * U * (1 + x * x)) + FUNCTION * np.abs(log)
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,10 @@ class ShiftPair(Pair):
 
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)."""
-        ahead, ahead_error = normal(epsilon / self.mu - self.mu / 2)
-        behind, behind_error = normal(epsilon / self.mu + self.mu / 2)
-        with np.errstate(over="ignore", invalid="ignore"):
-            less = np.where(behind > 0, np.exp(np.minimum(epsilon, 709.0)) * behind, 0.0)
+        ahead, ahead_error = log_normal(epsilon / self.mu - self.mu / 2)
+        behind, behind_error = log_normal(epsilon / self.mu + self.mu / 2)
         moved = 8 * U * (np.abs(epsilon) / self.mu + self.mu) ** 2
-        slip = (
-            ahead * (ahead_error + moved)
-            + less * (behind_error + moved + FUNCTION + 2 * U * np.abs(epsilon))
-            + TINY
-        )
-        return clip(epsilon, ahead - less - slip, ahead - less + slip)
+        return _difference(epsilon, ahead, ahead_error + moved, behind, behind_error + moved)
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """t(t+1)μ²/2."""
@@ -96,21 +91,20 @@ class MixturePair(Pair):
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """The best threshold, and what it may miss."""
         x, miss = self._threshold(self.sign * epsilon)
-        side = -1.0 if self.backward else 1.0
-        plain, plain_error = normal(side * x)
-        mixed = mixed_error = np.zeros_like(x)
-        for weight, shift in zip(self.part.weights, self.part.shifts, strict=True):
-            tail, error = normal(side * (x - shift))
-            mixed, mixed_error = mixed + weight * tail, mixed_error + weight * tail * (error + 8 * U)
-        (p, p_error), (q, q_error) = ((mixed, mixed_error), (plain, plain * plain_error))[
-            :: 1 if not self.backward else -1
-        ]
-        with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.exp(np.minimum(epsilon, 709.0))
-            less = np.where(q > 0, grown * q, 0.0)
-            slip = p_error + grown * q_error + less * (FUNCTION + 2 * U * np.abs(epsilon)) + TINY
-        lower, upper = p - less - slip, p - less + slip + miss
-        return clip(epsilon, lower, np.where(np.isnan(upper), 1.0, upper), top=self.support[1])
+        plain = log_normal(self.sign * x)
+        mixed = self._mixed(x)
+        (p, p_error), (q, q_error) = (plain, mixed) if self.backward else (mixed, plain)
+        lower, upper = _difference(epsilon, p, p_error, q, q_error)
+        return clip(epsilon, lower, upper + miss, top=self.support[1])
+
+    def _mixed(self, x: Floats) -> tuple[Floats, Floats]:
+        """log of the mixture's mass on the better side of x, and its relative error."""
+        tails = [log_normal(self.sign * (x - a)) for a in self.part.shifts]
+        logs = [math.log(p) + log for p, (log, _) in zip(self.part.weights, tails, strict=True)]
+        total = np.logaddexp.reduce(logs)
+        return total, np.maximum.reduce([error for _, error in tails]) + 16 * U * len(
+            logs
+        ) + FUNCTION * np.abs(total)
 
     def _threshold(self, level: Floats) -> tuple[Floats, Floats]:
         """x with λ(x) near `level`, and at least e^ε times the mass between it and the exact one."""
@@ -135,11 +129,12 @@ class MixturePair(Pair):
         return low, np.where(inside, miss, 1e-300)
 
     def _slope(self, x: Floats) -> Floats:
-        grown = [
-            p * np.exp(a * x - a * a / 2) for p, a in zip(self.part.weights, self.part.shifts, strict=True)
-        ]
-        top = sum((g * a for g, a in zip(grown, self.part.shifts, strict=True)), np.zeros_like(x))
-        return top / sum(grown, np.zeros_like(x))
+        """λ′."""
+        exponents = [a * x - a * a / 2 for a in self.part.shifts]
+        top = np.maximum.reduce(exponents)
+        grown = [p * np.exp(u - top) for p, u in zip(self.part.weights, exponents, strict=True)]
+        raised = sum((g * a for g, a in zip(grown, self.part.shifts, strict=True)), np.zeros_like(x))
+        return raised / sum(grown, np.zeros_like(x))
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """log W(1 + order), or log W(−order) backward: by quadrature, or closed bounds at large orders."""
@@ -169,3 +164,13 @@ class MixturePair(Pair):
     def reversed(self) -> MixturePair:
         """The other direction."""
         return MixturePair(self.atoms, not self.backward)
+
+
+def _difference(
+    epsilon: Floats, p: Floats, p_error: Floats, q: Floats, q_error: Floats
+) -> tuple[Floats, Floats]:
+    """Enclose P − e^ε Q from logarithms of P and Q and the relative errors of their exponentials."""
+    first, second = np.exp(np.minimum(p, 0.0)), np.exp(np.minimum(epsilon + q, 700.0))
+    slip = first * 1.01 * (p_error + FUNCTION)
+    slip += second * 1.01 * (q_error + FUNCTION + 4 * U * (np.abs(epsilon) + np.abs(q))) + TINY
+    return first - second - slip, first - second + slip

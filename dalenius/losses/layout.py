@@ -21,6 +21,10 @@ from dalenius.losses.proof import lay_in_balls
 from dalenius.losses.shares import Lower, Upper, taken, taken_step
 from dalenius.losses.window import Window
 
+NARROWEST = 0.003
+"""The narrowest cutoff."""
+MOST_CELLS = 1 << 16
+"""The most cells of a grid in x."""
 MOST_NODES = 1 << 13
 """The most nodes in Im z that a contour may have."""
 FACTORS = np.array([0.6, 0.7, 0.8, 0.87, 0.94, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 5.0])
@@ -48,6 +52,8 @@ class Reading:
                 more = np.array([share.share(e) for e in epsilon.tolist()])
                 low, high = low + more[:, 0], high + more[:, 1]
         slack = 4e-15 * np.abs(high) + self.upper.left
+        low = np.where(low <= high, low, math.nan)
+        high = np.where(np.isnan(low), math.nan, high)
         return np.maximum(0.0, np.nan_to_num(low - slack, nan=0.0)), np.minimum(
             1.0, np.nan_to_num(high + slack, nan=1.0)
         )
@@ -63,8 +69,11 @@ class Exactly:
 
 def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> Reading | None:
     """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _read_at(sketch, epsilon, exactly)
+    with np.errstate(all="ignore"):
+        try:
+            return _read_at(sketch, epsilon, exactly)
+        except ArithmeticError:
+            return None
 
 
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
@@ -115,6 +124,8 @@ Guess = tuple[float, "Split | None", list[Window], float]
 def _likely(sketch: Sketch, point: Saddle) -> Guess | None:
     """Where a normal law would need to go, if that is enough."""
     need = sketch.target + point.c * point.epsilon
+    if not 0 < point.k2 < math.inf:
+        return None
     extent = 1.05 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
     theta = extent * math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
     if not point.light or theta > min(5.0, 0.5 / max(max(part.shifts) for part in sketch.parts)):
@@ -130,11 +141,7 @@ def _searched(sketch: Sketch, point: Saddle, wave: float) -> Guess:
     split = None
     if extent * wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
         split = split_at(sketch, point, point.cutoffs[0])
-        if (
-            split is None
-            or not split.extent < extent
-            or not split.fits(point.cutoffs[0], sketch.cuts[0][1] + 8)
-        ):
+        if split is None or not split.extent < extent:
             split = None
     if split is None:
         if not extent * wave < 2 * math.pi * MOST_NODES:
@@ -143,6 +150,9 @@ def _searched(sketch: Sketch, point: Saddle, wave: float) -> Guess:
         return extent, None, windows, _left_out(sketch, point, windows, extent, theta)
     windows = _windows(sketch, point, split.extent)
     split = replace(split, cutoff=split.cutoff.snapped(windows[0].nodes.step))
+    ends = windows[0].nodes.edges
+    if not split.cutoff.within(windows[0].cutoff, float(ends[0]), float(ends[-1])):
+        return math.inf, None, [], math.inf
     arm, n = Arm(windows[0], sketch.exponent(point.c)), sketch.parts[0].times
     gap = arm.gap_decay(Window(windows[0].nodes, split.cutoff), split.extent, split.theta)
     far = (
@@ -160,7 +170,7 @@ def _left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: floa
     """log of what |Im z| > extent adds, e^{−cε} aside."""
     s = sketch.exponent(point.c)
     far = sum(
-        part.times * math.log(Arm(w, s).decay(extent, theta))
+        part.times * math.log(Arm(w, s).decay(extent, theta) + 1e-300)
         for part, w in zip(sketch.parts, windows, strict=True)
     )
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
@@ -179,10 +189,6 @@ class Split:
     extent: float
     theta: float
 
-    def fits(self, upper: Cutoff, far: float) -> bool:
-        """Whether what it keeps is part of what the upper cutoff keeps."""
-        return self.cutoff.within(upper, -far, min(far, upper.middle + 9 * upper.width))
-
 
 def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     """The highest lower cutoff under which all releases together leave the outcome settled."""
@@ -200,7 +206,9 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     slope = max(part.shifts)
     at = int(settled[-1])
     exponent_at = float(t[int(np.argmin(late[:, at]))])
-    width = min(0.3, 0.15 / slope, 6.0 / (exponent_at * part.slope(float(grid.edges[at + 1]))))
+    width = min(0.3, 0.15 / slope, 6.0 / (exponent_at * part.slope(float(grid.edges[at + 1])) + 1e-300))
+    if width < NARROWEST:
+        return None
     cutoff = Cutoff(float(grid.edges[at + 1]) - REACH * width, width)
     step = 2.0 ** math.floor(math.log2(width / 2))
     nodes = Nodes(
@@ -248,13 +256,16 @@ def spacing(sketch: Sketch, point: Saddle) -> tuple[Saddle, float, float]:
         j = int(np.argmin(above))
         best = min(best, (max(-sketch.target / float(c[i]), float(above[j])), i, i + 1 + j))
     wave, i, j = best
-    moved = replace(point, c=float(c[i]), k=float(k[i]), k2=float(k2[i]))
+    exact = (1.0 + float(c[i])) - 1.0
+    moved = replace(point, c=exact, k=float(k[i]), k2=float(k2[i]))
     return moved, float(c[j]), 1.05 * wave
 
 
 def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, float]:
     """How far in Im z the integrand matters, and the shift θ of the x-contour that shows it."""
     need = sketch.target + point.c * point.epsilon
+    if not 0 < point.k2 < math.inf:
+        return math.inf, 0.0
     start = 0.95 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
     extents = start * 1.15 ** np.arange(60)
     total_slope = math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
@@ -338,7 +349,7 @@ def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Win
     right = float(coarse.x[near[-1]])
     ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
     size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
-    gone = np.nonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))[0]
+    gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))
     last = float(ends[gone[0]] if len(gone) else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * cutoff.width)
     wanted = (
@@ -348,5 +359,7 @@ def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Win
     )
     step = 2.0 ** math.floor(math.log2(wanted))
     low = math.sqrt(2 * (sketch.cuts[i][0] ** 2 / 2 + max(0.0, s * float(coarse.log[0][0]))))
+    if not (low + last) / step < MOST_CELLS:
+        raise OverflowError("a grid would be too fine")
     nodes = Nodes(part, step, math.floor(-low / step), math.ceil(last / step))
     return Window(nodes, cutoff.snapped(max(step, taken_step(cutoff))))

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dalenius.losses.contour import log_kappa
 from dalenius.losses.discrete import discrete_profile
 from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.losses.layout import Exactly, Reading, read_at
@@ -19,10 +20,14 @@ from dalenius.losses.loss import Worst
 from dalenius.losses.nodes import Part
 from dalenius.losses.pair import Floats
 from dalenius.losses.plan import Sketch
-from dalenius.losses.rounding import U
+from dalenius.losses.rounding import TINY, U, exp_bound
 
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
+NOTHING = 1e-250
+"""A δ below this is not looked at more closely."""
+ORDERS = (0.25, 1.0, 4.0, 16.0)
+"""Where Chernoff's bound is tried."""
 WIDE = 1e-4
 """Relative width in ε, or in δ, from which the discrete route is asked too."""
 
@@ -46,15 +51,30 @@ class MixtureProfile:
         """The largest possible loss, rounded up."""
         return math.fsum(n * pair.support[1] for pair, n in self.worst) * (1 + 4 * U)
 
+    @np.errstate(all="ignore")
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε) for ε ≥ 0."""
         if epsilon >= self.top:
             return 0.0, 0.0
+        most = self._chernoff(epsilon)
+        if most < NOTHING:
+            return 0.0, most
         found = self._read(epsilon)
         if found is None or found[1] - found[0] > WIDE * found[1]:
             return tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
         return found
 
+    def _chernoff(self, epsilon: float) -> float:
+        """At least δ(ε), to be compared with nothing: κ(t) e^{K(t) − tε} at a few t."""
+        if epsilon < 50:
+            return 1.0
+        logs = (
+            sum(n * pair.log_moment(t)[1] for pair, n in self.worst) + log_kappa(t) - t * epsilon
+            for t in ORDERS
+        )
+        return 1.01 * exp_bound(min(logs)) + TINY
+
+    @np.errstate(all="ignore")
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
         low, high = np.zeros_like(epsilon), np.zeros_like(epsilon)
@@ -77,6 +97,7 @@ class MixtureProfile:
     def _serves(at: float, reading: Reading, epsilon: float) -> bool:
         return abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE
 
+    @np.errstate(all="ignore")
     def private(self, epsilon: float, delta: float) -> bool:
         """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
         if epsilon >= self.top:
@@ -113,6 +134,7 @@ class MixtureProfile:
         del self._readings[:-32]
         return laid.read(epsilon)
 
+    @np.errstate(all="ignore")
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}."""
         found = self._solved(delta) if delta > 0 else None
@@ -133,11 +155,11 @@ class MixtureProfile:
             if reading is None:
                 return None
             found = solve(reading, delta, guess)
-            if abs(found - guess) * reading.contour.c < CLOSE:
+            if found >= 0 and abs(found - guess) * reading.contour.c < CLOSE:
                 return bracket(reading, delta, found)
             ends = reading.read(guess)
             low, high = (guess if ends[0] > delta else low), (guess if ends[1] <= delta else high)
-            guess = found if low < found < high else between(low, high, guess)
+            guess = found if max(low, 0.0) < found < high else between(low, high, guess)
         return None
 
 
@@ -179,9 +201,9 @@ def bracket(reading: Reading, delta: float, epsilon: float) -> tuple[float, floa
 
 def _side(reading: Reading, delta: float, epsilon: float, width: float) -> float:
     for _ in range(60):
-        at = epsilon + width
-        if at <= 0:
+        if width < 0 and epsilon + width <= 0:
             return 0.0
+        at = epsilon + width
         low, high = reading.read(at)
         if (width > 0 and high <= delta) or (width < 0 and low >= math.nextafter(delta, 1.0)):
             return at

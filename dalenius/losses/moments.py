@@ -44,7 +44,7 @@ def _around_one(window: Window, s: float, arm: Arm) -> tuple[float, float]:
     error += np.abs(grown) * FUNCTION + abs(s) * (v_error + 4 * U * np.abs(v))
     error += outside * (1 + abs(s) * (1 + np.abs(v))) * (4 * FUNCTION + 24 * U * np.abs(window.log_outside))
     error += inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(window.log_inside))
-    relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION
+    relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION + nodes.step_error
     slip = 1.01 * float(density @ error + np.abs(terms) @ relative) + _beyond(window, s)
     slip += float(arm.midpoint_error(AT_ZERO)[0])
     value = math.fsum(terms)
@@ -75,7 +75,8 @@ def log_lowered(window: Window, t: float) -> float:
     part = window.nodes.part
     least = -math.log(part.weights[part.shifts.index(0.0)])
     left = normal_tail(-float(window.nodes.edges[0])) * exp_bound(t * least * (1 + 8 * U))
-    right = normal_tail(float(window.nodes.edges[-1]))
+    lifted = exp_bound(t * max(0.0, -float(window.line(0.0)[0][-1])))
+    right = normal_tail(float(window.nodes.edges[-1])) * lifted
     value = max(0.0, value)
     return value + error + (left + right) * math.exp(-value) if error < 1 else math.inf
 
@@ -95,5 +96,6 @@ def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[floa
     least = -math.log(part.weights[part.shifts.index(0.0)])
     left = normal_tail(-float(nodes.edges[0])) * exp_bound(max(0.0, -s) * least * (1 + 8 * U))
     over = normal_tail(float(nodes.edges[-1]) - max(0.0, s) * top) * exp_bound(max(0.0, s * top) ** 2 / 2)
+    over *= exp_bound(max(0.0, s * float(part.log(nodes.edges[-1:])[0]))) if s < 0 else 1.0
     spill = (left + over) * math.exp(-max(0.0, value))
     return max(closed[0], value - error, 0.0), min(closed[1], value + error + spill)

@@ -38,20 +38,32 @@ class Part:
     times: int
 
     def log(self, x: Floats) -> Floats:
-        """λ(x), in plain floating point."""
-        pairs = zip(self.weights, self.shifts, strict=True)
-        return np.log1p(sum((p * np.expm1(a * x - a * a / 2) for p, a in pairs), np.zeros_like(x)))
+        """λ(x), in plain floating point: by log1p near w = 1, from the sum of exponentials elsewhere."""
+        exponents = [a * x - a * a / 2 for a in self.shifts]
+        top = np.maximum.reduce(exponents)
+        grown = sum(
+            (p * np.exp(u - top) for p, u in zip(self.weights, exponents, strict=True)), np.zeros_like(x)
+        )
+        pairs = zip(self.weights, exponents, strict=True)
+        excess = sum((p * np.expm1(np.minimum(u, 1.0)) for p, u in pairs), np.zeros_like(x))
+        return np.where(
+            (top < 1.0) & (excess > -0.5), np.log1p(np.maximum(excess, -0.5)), top + np.log(grown)
+        )
 
     def slope(self, x: float) -> float:
         """λ′(x), in plain floating point."""
-        grown = [p * math.exp(a * x - a * a / 2) for p, a in zip(self.weights, self.shifts, strict=True)]
+        exponents = [a * x - a * a / 2 for a in self.shifts]
+        top = max(exponents)
+        grown = [p * math.exp(u - top) for p, u in zip(self.weights, exponents, strict=True)]
         return sum(g * a for g, a in zip(grown, self.shifts, strict=True)) / sum(grown)
 
     def turn(self, x: float, t: Floats) -> Floats:
         """arg w(x + it), in plain floating point."""
+        exponents = [a * x - a * a / 2 for a in self.shifts]
+        top = max(exponents)
         real, imaginary = np.zeros_like(t), np.zeros_like(t)
-        for p, a in zip(self.weights, self.shifts, strict=True):
-            growth = p * math.exp(a * x - a * a / 2)
+        for p, a, u in zip(self.weights, self.shifts, exponents, strict=True):
+            growth = p * math.exp(u - top)
             real += growth * np.cos(a * t)
             imaginary += growth * np.sin(a * t)
         return np.arctan2(imaginary, real)
@@ -61,7 +73,7 @@ class Part:
         return 1.001 * sum(p * normal_tail(x - s * a) for p, a in zip(self.weights, self.shifts, strict=True))
 
     def beyond(self, x: float) -> tuple[float, float]:
-        """log of the masses of the mixture and of N(0, 1) above x, in plain floating point."""
+        """The masses of the mixture and of N(0, 1) above x, in plain floating point."""
         tails = [
             (p, 0.5 * math.erfc((x - a) / math.sqrt(2)))
             for p, a in zip(self.weights, self.shifts, strict=True)
@@ -97,33 +109,53 @@ class Nodes:
                 growth = np.expm1(a * self.x - a * a / 2)
                 value += p * growth
                 moved = (growth + 1) * (np.abs(a * self.x) + a * a) * (5 * U)
-                error += p * (np.abs(growth) * (FUNCTION + 8 * U) + moved)
-        return value, 1.001 * error + len(self.part.weights) * U * np.abs(value) + TINY
+                error += p * (np.abs(growth) * (FUNCTION + (8 + len(self.part.weights)) * U) + moved)
+        return value, 1.001 * error + TINY
 
     @cached_property
     def log(self) -> tuple[Floats, Floats]:
-        """λ at the nodes, and a bound on its error."""
+        """λ at the nodes, and a bound on its error: from w − 1, or where w is small from w itself."""
         excess, error = self.excess
-        value = np.log1p(excess)
-        return value, 1.001 * error / (1 + excess - error) + FUNCTION * np.abs(value) + TINY
+        value = np.log1p(np.maximum(excess, -0.75))
+        spread = 1.001 * error / np.maximum(1 + excess - error, 0.1)
+        small = excess < -0.5
+        if small.any():
+            value[small], spread[small] = self._log_small(self.x[small])
+        return value, spread + FUNCTION * np.abs(value) + TINY
+
+    def _log_small(self, x: Floats) -> tuple[Floats, Floats]:
+        """λ and its error from w = Σ pᵢ exp(aᵢx − aᵢ²/2), whose terms are all positive."""
+        total, error = np.zeros_like(x), np.zeros_like(x)
+        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
+            grown = p * np.exp(a * x - a * a / 2)
+            total += grown
+            error += grown * ((np.abs(a * x) + a * a) * (5 * U) + 2 * FUNCTION + len(self.part.weights) * U)
+        return np.log(total), 1.001 * error / total
 
     @cached_property
     def log_density(self) -> Floats:
         """log(h φ(x)) at the nodes."""
         return -0.5 * self.x * self.x + (math.log(self.step) - LOG_ROOT_TWO_PI)
 
+    @property
+    def step_error(self) -> float:
+        """The error of log(h) in `log_density`."""
+        return FUNCTION * abs(math.log(self.step))
+
     def tilted(self, s: float) -> tuple[Floats, Floats]:
         """log(h φ wˢ) at the nodes, and a bound on the relative error of its exponential."""
         log, log_error = self.log
         exponent = self.log_density + s * log
-        moved = U * (2 * self.x * self.x + 64 + 4 * np.abs(s * log)) + abs(s) * log_error
+        moved = U * (2 * self.x * self.x + 64 + 4 * np.abs(s * log)) + abs(s) * log_error + self.step_error
         return exponent, 1.01 * moved + 2 * FUNCTION
 
     def polar(self, t: float, at: Floats) -> tuple[Floats, Floats]:
         """log|w| and arg w at `at` + it, in plain floating point."""
+        exponents = [a * at - a * a / 2 for a in self.part.shifts]
+        top = np.maximum.reduce(exponents)
         real, imaginary = np.zeros_like(at), np.zeros_like(at)
-        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
-            growth = p * np.exp(a * at - a * a / 2)
+        for p, a, u in zip(self.part.weights, self.part.shifts, exponents, strict=True):
+            growth = p * np.exp(u - top)
             real += growth * math.cos(a * t)
             imaginary += growth * math.sin(a * t)
-        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+        return top + np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)

@@ -20,6 +20,7 @@ from dalenius.losses.contour import log_kappa
 from dalenius.losses.cutoff import Cutoff
 from dalenius.losses.moments import log_lowered, log_moment
 from dalenius.losses.nodes import FUNCTION, Nodes, Part, normal_tail
+from dalenius.losses.pair import Floats
 from dalenius.losses.plan import NEARLY
 from dalenius.losses.rounding import U, exp_bound
 from dalenius.losses.window import Window
@@ -72,7 +73,7 @@ class Upper:
             value, error = removed(window, s)
             error += float(window.cutoff.inside(np.array([right]))[0]) * window.nodes.part.tail(right, s)
             low += n * math.log1p(-max(0.0, value - error))
-            high += n * math.log1p(-min(0.999, value + error))
+            high += n * math.log1p(-value - error) if value + error < 1 else -math.inf
         return max(0.0, -math.expm1(low) * (1 - 64 * U - self.left)), -math.expm1(high) * (1 + 64 * U)
 
     def _late(self, epsilon: float) -> float:
@@ -88,7 +89,8 @@ class Upper:
 
     @cached_property
     def _early(self) -> float:
-        return sum(n * below_level(w) for w, n in zip(self.windows, self.times, strict=True))
+        each = zip(self.windows, self.ends, self.times, strict=True)
+        return sum(n * below_level(w, right) for w, (_, right), n in each)
 
     @cached_property
     def _late_logs(self) -> list[float]:
@@ -96,9 +98,8 @@ class Upper:
         total = log_kappa(t) + self.squared * t * (t + 1) / 2
         for window, (left, _), n in zip(self.windows, self.ends, self.times, strict=True):
             total += n * log_lowered(whole(window.nodes.part, left, float(window.nodes.edges[-1])), t)
-        return [
-            total + math.log(n) + log_settled(w, t) for w, n in zip(self.windows, self.times, strict=True)
-        ]
+        each = zip(self.windows, self.ends, self.times, strict=True)
+        return [total + math.log(n) + log_settled(w, t, right) for w, (_, right), n in each]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +120,8 @@ class Lower:
         if self.sign > 0:
             return 0.0, mass
         (p, p_error), (q, q_error) = self._moments[1:]
-        low = math.exp(n * (p - p_error)) - exp_bound(epsilon + n * (q + q_error))
-        high = math.exp(n * (p + p_error)) - min(1.0, exp_bound(epsilon + n * (q - q_error)))
+        low = math.exp(min(0.0, n * (p - p_error))) - exp_bound(epsilon + n * (q + q_error))
+        high = min(1.0, exp_bound(n * (p + p_error))) - min(1.0, exp_bound(epsilon + n * (q - q_error)))
         slip = 16 * FUNCTION + 8 * U * (epsilon + n * (abs(p) + abs(q)))
         return max(0.0, low - slip), max(0.0, high) + mass + slip
 
@@ -131,7 +132,7 @@ class Lower:
 
 def whole(part: Part, left: float, right: float) -> Window:
     """The part on the whole line, as far as its mass matters."""
-    step = 2.0**-6
+    step = 2.0 ** math.floor(math.log2(min(2.0**-6, 0.16 / max(part.shifts))))
     nodes = Nodes(part, step, math.floor(left / step), math.ceil(right / step))
     return Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0))
 
@@ -174,19 +175,24 @@ def _level(window: Window) -> int:
     )
 
 
-def below_level(window: Window) -> float:
+def _taken_edges(window: Window, right: float) -> Floats:
+    """log(1 − χ) at the edges, and 0 beyond the end of the contour's grid, where nothing is kept."""
+    return np.where(window.nodes.edges > right, 0.0, window.log_outside_edges)
+
+
+def below_level(window: Window, right: float) -> float:
     """At least ∫ (1 − χ) φ left of the level."""
     at = _level(window)
-    cells = window.log_height[:at] + window.log_outside_edges[1 : at + 1]
+    cells = window.log_height[:at] + _taken_edges(window, right)[1 : at + 1]
     return 1.01 * (sum_bound(cells) + math.exp(float(window.log_outside_edges[0])))
 
 
-def log_settled(window: Window, t: float) -> float:
+def log_settled(window: Window, t: float, right: float) -> float:
     """At least log ∫ (1 − χ) φ w^{−t} right of the level."""
     at = _level(window)
     log = window.line(0.0)[0][at:]
     exponent = window.log_height[at:] - t * log[:-1] + t * 16 * U * (1 + np.abs(log[:-1]))
-    exponent = exponent + window.log_outside_edges[at + 1 :]
+    exponent = exponent + _taken_edges(window, right)[at + 1 :]
     value = np.exp(exponent - exponent.max()).sum()
     tail = math.log(normal_tail(float(window.nodes.edges[-1]))) - t * float(log[0])
     return max(float(exponent.max()) + math.log(1.001 * float(value)), tail) + math.log(2)

@@ -106,7 +106,9 @@ def test_elementary_functions_are_as_accurate_as_the_proofs_assume(name: str) ->
         math.exp(source.uniform(math.log(low), math.log(high))) if wide else source.uniform(low, high)
         for _ in range(2000)
     ]
-    found = np.concatenate([function(np.array(x[:7])), function(np.array(x[7:40])), function(np.array(x[40:]))])
+    found = np.concatenate(
+        [function(np.array(x[:7])), function(np.array(x[7:40])), function(np.array(x[40:]))]
+    )
     with flint.ctx.workprec(160):
         for at, value in zip(x, found.tolist(), strict=True):
             error = abs(exact(arb(at)) - arb(value))

@@ -241,7 +241,7 @@ def line(case: Case, sign: int, epsilon: float, variant: int) -> Nodes:
     t = min(4.0, 0.8 * math.pi / a)
     x_step = 2 * math.pi * t / (190 + t * t / 2 + reach * a * t) * (1.0, 0.77)[variant]
     step = Fraction(1, math.ceil(1 / x_step))
-    s = arb(1 + c if sign > 0 else -c)
+    s = 1 + arb(c) if sign > 0 else -arb(c)
     right = 20 + variant + max(0.0, float(s) * a)
     if (20 + right) / step > 5000 or reach / y_step > MOST:
         raise Infeasible
@@ -290,7 +290,7 @@ def hyperbola(case: Case, epsilon: float, variant: int) -> Nodes:
     t = min(8.0, 0.9 * math.pi / a)
     x_step = 2 * math.pi * t / (200 + lost + t * t / 2 + top * a * t) * (1.0, 0.8)[variant]
     u_step = (0.018, 0.0143)[variant]
-    if lost > 6000 or last / u_step * (40 + a * far) / x_step > 6e5:
+    if lost > 6000 or last / u_step * (40 + a * far) / x_step > 2e5:
         raise Infeasible
     with flint.ctx.workprec(BITS + int(3 * lost)):
         log, base = abscissae(case, Fraction(1, math.ceil(1 / x_step)), -21.0 - variant, 22 + a * (1 + far))
@@ -382,14 +382,23 @@ def _routes(case: Case, sign: int) -> Iterator[tuple[str, Callable[[float, int],
 
 
 def answer(case: Case) -> tuple[arb, str]:
-    """The worse of both directions."""
+    """The worse of both directions: the other one is solved only where it is not private enough there."""
     with flint.ctx.workprec(BITS):
         epsilon, route = direction(case, 1)
         most = -case.steps * (1 - case.rate).log()  # no loss of the other direction is larger
-        if epsilon > most:
+        if epsilon > most or _settled(case, epsilon):
             return epsilon, route
-        other, _ = direction(case, -1)
-        return (other if other > epsilon else epsilon), route
+        other, other_route = direction(case, -1)
+        return (other, other_route) if other > epsilon else (epsilon, route)
+
+
+def _settled(case: Case, epsilon: arb) -> bool:
+    """Whether the other direction needs less."""
+    delta = number(case.delta)
+    for _, make in _routes(case, -1):
+        if all(make(float(epsilon), variant)(epsilon) < delta for variant in (0, 1)):
+            return True
+    return False
 
 
 def gaussian(distance: arb, epsilon: arb) -> arb:
