@@ -35,7 +35,17 @@ def calibrate(
         return _ratio(loss.delta(limit).upper, floor(failure))
 
     low, high = _bracket(excess, name)
-    return read(_narrow(excess, low, high))
+    return _kept(family, _narrow(excess, low, high), limit, failure)
+
+
+def _kept(
+    family: Callable[[Fraction], Loss], log_parameter: float, limit: Fraction, failure: Fraction
+) -> Fraction:
+    """The parameter, raised until the ε of its loss reads as within the limit too."""
+    margin = NARROW
+    while family(read(log_parameter)).epsilon(failure).upper > limit:
+        log_parameter, margin = log_parameter + margin, 2 * margin
+    return read(log_parameter)
 
 
 def _ratio(cost: float, allowed: float) -> float:

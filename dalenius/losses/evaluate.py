@@ -30,6 +30,10 @@ def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
     return Bound(*_delta(loss, epsilon, proof), tight=loss.tight)
 
 
+FAR = 1e150
+"""From here on δ is not followed: its value there bounds what comes after."""
+
+
 @lru_cache(maxsize=4096)
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
     strict, low, high = floor(delta), 0.0, 0.0
@@ -43,11 +47,11 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
-    below, above = floor(epsilon), ceiling(epsilon)
+    below, above = min(floor(epsilon), FAR), ceiling(epsilon)
     low = high = 0.0
     for profile in profiles(loss, proof):
         ends = profile.delta(below)
-        low = max(low, ends[0] if below == above else profile.delta(above)[0])
+        low = max(low, ends[0] if below == above else profile.delta(above)[0] if above <= FAR else 0.0)
         high = max(high, ends[1])
     return min(low, high), high
 

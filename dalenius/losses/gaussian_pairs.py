@@ -45,12 +45,13 @@ class ShiftPair(Pair):
         """The distance, rounded."""
         return float(self.distance)
 
+    @np.errstate(all="ignore")
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)."""
         ahead, ahead_error = log_normal(epsilon / self.mu - self.mu / 2)
         behind, behind_error = log_normal(epsilon / self.mu + self.mu / 2)
         moved = 8 * U * (np.abs(epsilon) / self.mu + self.mu) ** 2
-        return _difference(epsilon, ahead, ahead_error + moved, behind, behind_error + moved)
+        return clip(epsilon, *_difference(epsilon, ahead, ahead_error + moved, behind, behind_error + moved))
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """t(t+1)μ²/2."""
@@ -88,6 +89,7 @@ class MixturePair(Pair):
         """+1: L = λ under the mixture; −1: L = −λ under N(0, 1)."""
         return -1 if self.backward else 1
 
+    @np.errstate(all="ignore")
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """The best threshold, and what it may miss."""
         x, miss = self._threshold(self.sign * epsilon)
@@ -95,7 +97,7 @@ class MixturePair(Pair):
         mixed = self._mixed(x)
         (p, p_error), (q, q_error) = (plain, mixed) if self.backward else (mixed, plain)
         lower, upper = _difference(epsilon, p, p_error, q, q_error)
-        return clip(epsilon, lower, upper + miss, top=self.support[1])
+        return clip(epsilon, lower, upper + np.where(np.isnan(miss), 1.0, miss), top=self.support[1])
 
     def _mixed(self, x: Floats) -> tuple[Floats, Floats]:
         """log of the mixture's mass on the better side of x, and its relative error."""
@@ -173,4 +175,5 @@ def _difference(
     first, second = np.exp(np.minimum(p, 0.0)), np.exp(np.minimum(epsilon + q, 700.0))
     slip = first * 1.01 * (p_error + FUNCTION)
     slip += second * 1.01 * (q_error + FUNCTION + 4 * U * (np.abs(epsilon) + np.abs(q))) + TINY
-    return first - second - slip, first - second + slip
+    lower, upper = first - second - slip, np.maximum(first - second + slip, TINY)
+    return np.where(np.isnan(lower), 0.0, lower), np.where(np.isnan(upper), 1.0, upper)

@@ -63,4 +63,4 @@ def floor(number: Fraction) -> float:
 
 def _nearest(number: Fraction) -> float:
     """float(number), infinite where that would overflow."""
-    return float(number) if abs(number) < HUGE else math.copysign(math.inf, number)
+    return float(number) if abs(number) < HUGE else (math.inf if number > 0 else -math.inf)

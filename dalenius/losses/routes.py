@@ -22,6 +22,9 @@ from dalenius.losses.mixture_profile import MixtureProfile
 from dalenius.losses.nodes import Part
 from dalenius.losses.profile import Profile
 
+MOST_SHIFT = 16
+"""Up to which shift, in standard deviations, the contour route is asked."""
+
 
 @lru_cache(maxsize=512)
 def profiles(loss: Loss, proof: bool = False) -> tuple[Profile, ...]:
@@ -51,7 +54,7 @@ def _split(worst: Worst) -> tuple[Fraction, Worst]:
 def _contour(worst: Worst, others: Worst, squared: Fraction, proof: bool) -> Profile | None:
     parts, signs = [], set()
     for pair, n in others:
-        if not isinstance(pair, MixturePair) or pair.atoms[0][0] != 0:
+        if not isinstance(pair, MixturePair) or pair.atoms[0][0] != 0 or pair.atoms[-1][0] > MOST_SHIFT:
             return None
         parts.append(Part(pair.part.weights, pair.part.shifts, n))
         signs.add(pair.sign)

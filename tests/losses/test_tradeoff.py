@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import flint
 import numpy as np
@@ -75,7 +76,7 @@ def test_few_steps_have_a_curve_too() -> None:
 def test_the_curve_falls_and_is_convex(loss: Loss) -> None:
     at = np.linspace(0.01, 0.97, 13)
     bounds = [loss.tradeoff(float(a)) for a in at]
-    for one, two in zip(bounds, bounds[1:], strict=False):
+    for one, two in pairwise(bounds):
         assert two.lower <= one.upper
     for one, two, three in zip(bounds, bounds[1:], bounds[2:], strict=False):
         assert two.lower <= (one.upper + three.upper) / 2
