@@ -21,7 +21,7 @@ from dalenius.losses.arm import Arm, Complexes, Turns
 from dalenius.losses.moments import log_moment
 from dalenius.losses.nodes import FUNCTION
 from dalenius.losses.pair import Floats
-from dalenius.losses.rounding import U, exp_bound, expm1_bound
+from dalenius.losses.rounding import U, exp_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,6 @@ def log_kappa(c: float) -> float:
 
 def lay(
     arms: list[tuple[Arm, int]],
-    below: tuple[Arm, int] | None,
     *,
     sign: int,
     c: float,
@@ -102,17 +101,10 @@ def lay(
 ) -> tuple[float, float, Complexes, Floats]:
     """The integrand without e^{−zε} at c + iky, k < count, over its size at c.
 
-    With `below`, the product over all arms less the power of that lower arm. Gaussians with μ² = `squared`
-    multiply it by e^{μ²z(z+1)/2}.
+    Gaussians with μ² = `squared` multiply it by e^{μ²z(z+1)/2}.
     """
     turns = [Turns(sign * arm.window.nodes.log[0], step, count) for arm, _ in arms]
     whole, error, scale, scale_error = product(arms, turns)
-    if below is not None:
-        low, low_error, low_scale, low_scale_error = product([below], turns)
-        part = exp_bound(low_scale - scale)
-        slip = expm1_bound(low_scale_error + scale_error + 4 * U * (abs(low_scale) + abs(scale) + 8))
-        error = error + 1.01 * part * (low_error * (1 + slip) + np.abs(low) * slip)
-        whole = whole - part * low
     y = step * np.arange(count)
     z = c + 1j * y
     kernel = z * (z + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,13 +14,14 @@ from dalenius.losses.arm import Arm
 from dalenius.losses.contour import Contour, lay, log_kappa
 from dalenius.losses.cutoff import REACH, Cutoff
 from dalenius.losses.gaussian_pairs import MixturePair
+from dalenius.losses.jumps import Jumps
 from dalenius.losses.moments import AT_ZERO
 from dalenius.losses.nodes import Nodes, Part
 from dalenius.losses.pair import Floats
-from dalenius.losses.plan import Saddle, Sketch
-from dalenius.losses.proof import lay_in_balls
+from dalenius.losses.plan import Saddle, Sketch, log_sum
+from dalenius.losses.proof import jumps_in_balls, lay_in_balls
 from dalenius.losses.shares import Lower, Upper, taken, taken_step
-from dalenius.losses.window import Window
+from dalenius.losses.window import Gap, Window
 
 NARROWEST = 0.003
 """The narrowest cutoff."""
@@ -77,48 +79,70 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
 
 
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
-    point, steeper, wave = spacing(sketch, sketch.saddle(epsilon))
-    guessed = _likely(sketch, point)
-    if guessed is None:
-        guessed = _searched(sketch, point, wave)
-    extent, split, windows, far = guessed
-    count = extent * wave / (2 * math.pi) + 2
+    point = sketch.saddle(epsilon)
+    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    found = _likely(sketch, replace(point, c=plain.c)) or _searched(sketch, replace(point, c=plain.c), plain)
+    if isinstance(found, Split):
+        return _read_jumps(sketch, point, found, exactly)
+    extent, windows, far = found
+    count = extent * plain.wave / (2 * math.pi) + 2
     if not count < MOST_NODES:
         return None
-    s = sketch.exponent(point.c)
+    s, nodes = sketch.exponent(plain.c), math.ceil(count)
     arms = [(Arm(w, s), part.times) for w, part in zip(windows, sketch.parts, strict=True)]
-    lower = None
-    if split is not None:
-        lower = Lower(Window(windows[0].nodes, split.cutoff), arms[0][1], sketch.sign, split.exponent)
-    below = None if lower is None else (Arm(lower.window, s), lower.times)
-    nodes, step = math.ceil(count), extent / (math.ceil(count) - 1)
+    step = extent / (nodes - 1)
     laid = (
-        lay(arms, below, sign=sketch.sign, c=point.c, step=step, count=nodes, squared=sketch.squared)
+        lay(arms, sign=sketch.sign, c=plain.c, step=step, count=nodes, squared=sketch.squared)
         if exactly is None
         else lay_in_balls(
-            arms, below, pairs=exactly.pairs, c=point.c, step=step, count=nodes, squared=exactly.squared
+            arms, pairs=exactly.pairs, c=plain.c, step=step, count=nodes, squared=exactly.squared
         )
     )
+    steeper = plain.steeper
     most = sum(n * log_most(w, sketch.exponent(steeper)) for w, (_, n) in zip(windows, arms, strict=True))
     alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
-    contour = Contour(laid[0], laid[1], point.c, step, laid[2], laid[3], far + 0.01, alias)
-    return Reading(contour, _upper(sketch, point, windows), lower)
+    contour = Contour(laid[0], laid[1], plain.c, step, laid[2], laid[3], far + 0.01, alias)
+    return Reading(contour, _upper(sketch, point, windows), None)
 
 
-def _upper(sketch: Sketch, point: Saddle, windows: list[Window]) -> Upper:
+def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | None) -> Reading | None:
+    """The same where the bulk is taken out."""
+    nodes = math.ceil(split.extent * split.spacing.wave / (2 * math.pi)) + 2
+    (part,), c = sketch.parts, split.spacing.c
+    jumps = split.windows(sketch, point.cutoffs[0], sketch.exponent(c))
+    edges = jumps.jumps.nodes.edges
+    if nodes > MOST_NODES or not jumps.jumps.lower.within(
+        jumps.jumps.cutoff, float(jumps.bulk.nodes.edges[0]), float(edges[-1])
+    ):
+        return None
+    step = split.extent / (nodes - 1)
+    laid = (
+        jumps.lay(sign=sketch.sign, c=c, step=step, count=nodes)
+        if exactly is None
+        else jumps_in_balls(jumps, pair=exactly.pairs[0], c=c, step=step, count=nodes)
+    )
+    far = jumps.log_far(split.extent, split.theta) - math.log(math.pi * split.extent)
+    alias = (split.spacing.steeper, replace(jumps, s=sketch.exponent(split.spacing.steeper)).log_most())
+    contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
+    lower = Lower(jumps.bulk, part.times, sketch.sign, split.exponent)
+    left = float(jumps.bulk.nodes.edges[0])
+    return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower)
+
+
+def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float | None = None) -> Upper:
     tails = zip(sketch.parts, windows, sketch.cuts, strict=True)
     return Upper(
         tuple(taken(part, w.cutoff, tail + 2) for part, w, (_, tail) in tails),
         tuple(part.times for part in sketch.parts),
-        tuple((float(w.nodes.edges[0]), float(w.nodes.edges[-1])) for w in windows),
+        tuple((float(w.nodes.edges[0]) if left is None else left, float(w.nodes.edges[-1])) for w in windows),
         sketch.sign,
         None if point.light else sketch.reserve[1],
         sketch.squared,
     )
 
 
-Guess = tuple[float, "Split | None", list[Window], float]
-"""How far to go in Im z, the lower cutoff, the windows, and the logarithm of what is left out."""
+Guess = tuple[float, list[Window], float]
+"""How far to go in Im z, the windows, and the logarithm of what is left out."""
 
 
 def _likely(sketch: Sketch, point: Saddle) -> Guess | None:
@@ -132,33 +156,20 @@ def _likely(sketch: Sketch, point: Saddle) -> Guess | None:
         return None
     windows = _windows(sketch, point, extent)
     far = _left_out(sketch, point, windows, extent, theta)
-    return (extent, None, windows, far) if far < need else None
+    return (extent, windows, far) if far < need else None
 
 
-def _searched(sketch: Sketch, point: Saddle, wave: float) -> Guess:
-    """The least extent found, with a lower cutoff if that pays."""
+def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
+    """The least extent found, with the bulk taken out if that pays."""
     extent, theta = reach(sketch, point, point.cutoffs)
-    split = None
-    if extent * wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
+    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
         split = split_at(sketch, point, point.cutoffs[0])
-        if split is None or not split.extent < extent:
-            split = None
-    if split is None:
-        if not extent * wave < 2 * math.pi * MOST_NODES:
-            return math.inf, None, [], math.inf
-        windows = _windows(sketch, point, extent)
-        return extent, None, windows, _left_out(sketch, point, windows, extent, theta)
-    windows = _windows(sketch, point, split.extent)
-    split = replace(split, cutoff=split.cutoff.snapped(windows[0].nodes.step))
-    ends = windows[0].nodes.edges
-    if not split.cutoff.within(windows[0].cutoff, float(ends[0]), float(ends[-1])):
-        return math.inf, None, [], math.inf
-    arm, n = Arm(windows[0], sketch.exponent(point.c)), sketch.parts[0].times
-    gap = arm.gap_decay(Window(windows[0].nodes, split.cutoff), split.extent, split.theta)
-    far = (
-        math.log(n * gap + 1e-300) + (n - 1) * log_most(windows[0], arm.s) - math.log(math.pi * split.extent)
-    )
-    return split.extent, split, windows, far
+        if split is not None and split.extent * split.spacing.wave < extent * plain.wave:
+            return split
+    if not extent * plain.wave < 2 * math.pi * MOST_NODES:
+        return math.inf, [], math.inf
+    windows = _windows(sketch, point, extent)
+    return extent, windows, _left_out(sketch, point, windows, extent, theta)
 
 
 def _windows(sketch: Sketch, point: Saddle, extent: float) -> list[Window]:
@@ -181,61 +192,107 @@ SPLIT_FROM = 300
 
 
 @dataclass(frozen=True)
+class Spacing:
+    """Where the contour crosses the real axis, c′ of the aliasing bound, and Λ."""
+
+    c: float
+    steeper: float
+    wave: float
+
+
+@dataclass(frozen=True)
 class Split:
-    """A lower cutoff, the exponent that bounds what is under it, and how far the rest reaches in Im z."""
+    """A lower cutoff, the exponent that bounds what is under it, and how far the jumps reach in Im z."""
 
     cutoff: Cutoff
     exponent: float
+    spacing: Spacing
     extent: float
     theta: float
+
+    def windows(self, sketch: Sketch, upper: Cutoff, s: float) -> Jumps:
+        """Bulk and jumps, each on the grid it needs."""
+        part = sketch.parts[0]
+        width = min(self.cutoff.width, upper.width)
+        jumps = fine(sketch, 0, upper, self.extent, s, width)
+        step = jumps.nodes.step
+        lower = self.cutoff.snapped(max(step, taken_step(self.cutoff)))
+        bulk = fine(sketch, 0, lower, self.extent, s, lower.width, keep=True)
+        start = math.floor((lower.middle - 9 * lower.width) / step)
+        nodes = Nodes(part, step, max(start, jumps.nodes.left), jumps.nodes.right)
+        return Jumps(bulk, Gap(nodes, jumps.cutoff, lower=lower), part.times, s)
 
 
 def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     """The highest lower cutoff under which all releases together leave the outcome settled."""
     (part,), (grid,) = sketch.parts, sketch.grids
     t = np.geomspace(point.c / 4, 400 * point.c + 100, 40)
-    end = point.ends[0][0]
+    end, kept = point.ends[0]
     log = grid.log[0][:end]
     exponent = grid.log_density[:end] + (1 + t)[:, None] * log
-    top = np.maximum.accumulate(exponent, axis=1)[:, -1:]
+    top = exponent.max(axis=1, keepdims=True)
     grown = part.times * (top + np.log(np.cumsum(np.exp(exponent - top), axis=1) + 1e-300))
     late = grown + (-t if sketch.sign > 0 else 1 + t)[:, None] * point.epsilon
     settled = np.nonzero(late.min(axis=0) < sketch.target)[0]
     if len(settled) == 0:
         return None
-    slope = max(part.shifts)
     at = int(settled[-1])
-    exponent_at = float(t[int(np.argmin(late[:, at]))])
-    width = min(0.3, 0.15 / slope, 6.0 / (exponent_at * part.slope(float(grid.edges[at + 1])) + 1e-300))
+    steep = float(t[int(np.argmin(late[:, at]))])
+    slope = max(part.shifts)
+    width = min(0.3, 0.15 / slope, 6.0 / (steep * part.slope(float(grid.edges[at + 1])) + 1e-300))
     if width < NARROWEST:
         return None
     cutoff = Cutoff(float(grid.edges[at + 1]) - REACH * width, width)
+    place = max(1, min(end - 1, int(np.searchsorted(grid.x, cutoff.middle))))
+
+    def mass(c: Floats) -> Floats:
+        """log T B (A + B)^{T−1} on the coarse grid."""
+        tilted = grid.log_density[:end] + kept + (1 + c if sketch.sign > 0 else -c)[:, None] * log
+        whole, jumped = log_sum(tilted), log_sum(tilted[:, place:])
+        return np.asarray(math.log(part.times) + jumped + (part.times - 1) * whole)
+
+    middle = _least(point, mass)
+    spaced = spacing(sketch, replace(point, c=middle), mass)
+    need = sketch.target + spaced.c * point.epsilon
+    extent, theta = _jump_reach(sketch, spaced.c, cutoff, upper, need, float(log[at] - log[0]))
+    return Split(cutoff, steep, spaced, extent, theta)
+
+
+def _least(point: Saddle, mass: Callable[[Floats], Floats]) -> float:
+    """The c that makes the jumps' integrand least."""
+    c = point.c * 2.0 ** np.linspace(-4, 4, 33)
+    return float(c[int(np.argmin(mass(c) - c * point.epsilon - np.log(c) - np.log1p(c)))])
+
+
+def _jump_reach(
+    sketch: Sketch, c: float, lower: Cutoff, upper: Cutoff, need: float, size: float
+) -> tuple[float, float]:
+    """How far in Im z the jumps matter, and the shift θ that shows it."""
+    part = sketch.parts[0]
+    width = min(lower.width, upper.width)
     step = 2.0 ** math.floor(math.log2(width / 2))
-    nodes = Nodes(
-        part,
-        step,
-        math.floor(float(grid.edges[0]) / step),
-        math.ceil((upper.middle + 9 * upper.width) / step),
+    left = math.floor((lower.middle - 9 * lower.width) / step)
+    nodes = Nodes(part, step, left, math.ceil((upper.middle + 9 * upper.width) / step))
+    if nodes.right - nodes.left > MOST_CELLS:
+        return math.inf, 0.0
+    arm = Arm(Gap(nodes, upper.snapped(step), lower=lower.snapped(step)), sketch.exponent(c))
+    whole = log_sum(
+        sketch.grids[0].log_density
+        + sketch.exponent(c) * np.minimum(sketch.grids[0].log[0], part.log(np.array([upper.middle]))[0])
     )
-    s = sketch.exponent(point.c)
-    arm, lower = Arm(Window(nodes, upper.snapped(step)), s), Window(nodes, cutoff.snapped(step))
-    need = sketch.target + point.c * point.epsilon - math.log(part.times) - point.k * (1 - 1 / part.times)
-    extents = 1.25 ** np.arange(60) / max(1e-12, float(log[at] - log[0]))
+    need -= math.log(part.times) + (part.times - 1) * float(whole)
+    extents = 1.25 ** np.arange(60) / max(1e-12, size)
     best = (math.inf, 0.0)
-    most = min(0.7 * math.pi / 2 / slope, 18 * min(width, upper.width))
+    most = min(0.7 * math.pi / 2 / max(part.shifts), 18 * width)
     for theta in (0.4 * most, 0.7 * most, most):
         low, high = 0, len(extents) - 1
         while low < high:
             middle = (low + high) // 2
-            size = arm.gap_decay(lower, float(extents[middle]), theta)
-            low, high = (
-                (low, middle)
-                if math.log(size + 1e-300) - math.log(extents[middle]) - 1 < need
-                else (middle + 1, high)
-            )
+            gap = math.log(arm.gap_decay(float(extents[middle]), theta) + 1e-300)
+            low, high = (low, middle) if gap - math.log(extents[middle]) - 1 < need else (middle + 1, high)
         if high < len(extents) - 1:
             best = min(best, (float(extents[high]), theta))
-    return Split(cutoff, exponent_at, *best)
+    return best
 
 
 def log_most(window: Window, s: float) -> float:
@@ -244,21 +301,18 @@ def log_most(window: Window, s: float) -> float:
     return math.log(arm.mass + float(arm.midpoint_error(AT_ZERO)[0])) + 2 * arm.mass_error
 
 
-def spacing(sketch: Sketch, point: Saddle) -> tuple[Saddle, float, float]:
+def spacing(sketch: Sketch, point: Saddle, log_mass: Callable[[Floats], Floats]) -> Spacing:
     """c near the saddle, c′ and Λ for which aliasing meets the target with the fewest nodes."""
     c = point.c * FACTORS
-    k, _, k2 = sketch.cumulants(c, point.ends)
-    size = k - c * point.epsilon
+    size = log_mass(c) - c * point.epsilon
     kappa = np.array([log_kappa(v) for v in c.tolist()])
-    best = (math.inf, 0, 1)
+    best = (math.inf, 5, 6)
     for i in np.nonzero((FACTORS <= 1) & (size < size[FACTORS <= 1].min() + 2.5))[0].tolist():
         above = (kappa[i + 1 :] + size[i + 1 :] - sketch.target) / (c[i + 1 :] - c[i])
         j = int(np.argmin(above))
         best = min(best, (max(-sketch.target / float(c[i]), float(above[j])), i, i + 1 + j))
     wave, i, j = best
-    exact = (1.0 + float(c[i])) - 1.0
-    moved = replace(point, c=exact, k=float(k[i]), k2=float(k2[i]))
-    return moved, float(c[j]), 1.05 * wave
+    return Spacing((1.0 + float(c[i])) - 1.0, float(c[j]), 1.05 * wave)
 
 
 def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, float]:
@@ -338,8 +392,21 @@ class View:
         return self.part.times * (top + math.log(float(np.exp(exponent - top).sum())))
 
 
-def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Window:
-    """The window of part i on a grid fine enough for the midpoint rule."""
+def fine(
+    sketch: Sketch,
+    i: int,
+    cutoff: Cutoff,
+    extent: float,
+    s: float,
+    width: float | None = None,
+    *,
+    keep: bool = False,
+) -> Window:
+    """The window of part i on a grid fine enough for the midpoint rule, and for a cutoff of `width`.
+
+    The cutoff is moved onto a cell edge, unless it is to be kept.
+    """
+    width = cutoff.width if width is None else width
     part, coarse = sketch.parts[i], sketch.grids[i]
     tilted = coarse.log_density + s * coarse.log[0]
     kept = np.where(
@@ -351,15 +418,13 @@ def fine(sketch: Sketch, i: int, cutoff: Cutoff, extent: float, s: float) -> Win
     size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
     gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))
     last = float(ends[gone[0]] if len(gone) else ends[-1])
-    t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * cutoff.width)
+    t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * width)
     wanted = (
-        2
-        * math.pi
-        / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + cutoff.width**-2))
+        2 * math.pi / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + width**-2))
     )
     step = 2.0 ** math.floor(math.log2(wanted))
     low = math.sqrt(2 * (sketch.cuts[i][0] ** 2 / 2 + max(0.0, s * float(coarse.log[0][0]))))
     if not (low + last) / step < MOST_CELLS:
         raise OverflowError("a grid would be too fine")
     nodes = Nodes(part, step, math.floor(-low / step), math.ceil(last / step))
-    return Window(nodes, cutoff.snapped(max(step, taken_step(cutoff))))
+    return Window(nodes, cutoff if keep else cutoff.snapped(max(step, taken_step(cutoff))))

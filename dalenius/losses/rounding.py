@@ -40,11 +40,6 @@ def exp_bound(exponent: float) -> float:
     return math.exp(exponent) if exponent < 700 else math.inf
 
 
-def expm1_bound(exponent: float) -> float:
-    """e^exponent − 1 as an upper bound: infinite rather than an overflow."""
-    return math.expm1(exponent) if exponent < 700 else math.inf
-
-
 def ceiling(number: Fraction) -> float:
     """The least float not below `number`."""
     nearest = _nearest(number)
