@@ -144,7 +144,7 @@ class Arm:
         return 1.001 * sum_bound(exponent + most[start:])
 
     def gap_decay(self, y: float, theta: float) -> float:
-        """Lemma 3 for a gap between cutoffs, which needs no power and so no sharper bound than a Riemann sum."""
+        """Lemma 3 for a gap between cutoffs: no power follows, so a Riemann sum is sharp enough."""
         bend = 0.5 + self.window.width**-2
         sides = sum(self._rise(end, y, theta, self.window.log_kept(end), bend) for end in (0, -1))
         return self._riemann(y, theta, 0, self.window.log_most_inside(theta)) + sides

@@ -39,7 +39,7 @@ class Reading:
 
     contour: Contour
     upper: Upper
-    lower: Lower | None
+    lower: Lower | Bulk | None
 
     def read(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
@@ -59,6 +59,18 @@ class Reading:
         return np.maximum(0.0, np.nan_to_num(low - slack, nan=0.0)), np.minimum(
             1.0, np.nan_to_num(high + slack, nan=1.0)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Bulk:
+    """The share of outcomes without any jump, read from a contour of its own."""
+
+    contour: Contour
+    left: float
+
+    def share(self, epsilon: float) -> tuple[float, float]:
+        """Enclose it."""
+        return self.contour.read(epsilon)
 
 
 @dataclass(frozen=True)
@@ -81,9 +93,22 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
     point = sketch.saddle(epsilon)
     plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
-    found = _likely(sketch, replace(point, c=plain.c)) or _searched(sketch, replace(point, c=plain.c), plain)
+    loose = point.k - point.c * epsilon - sketch.log_delta > LOOSE
+    if loose and len(sketch.parts) == 1 and not sketch.squared:
+        split = valley(sketch, point)
+        reading = None if split is None else _read_jumps(sketch, point, split, exactly)
+        if reading is not None:
+            return reading
+    moved = replace(point, c=plain.c)
+    found = _likely(sketch, moved) or _searched(sketch, moved, plain)
     if isinstance(found, Split):
         return _read_jumps(sketch, point, found, exactly)
+    laid = _laid(sketch, plain, found, exactly)
+    return None if laid is None else Reading(laid, _upper(sketch, point, found[1]), None)
+
+
+def _laid(sketch: Sketch, plain: Spacing, found: Guess, exactly: Exactly | None) -> Contour | None:
+    """The contour without a lower cutoff."""
     extent, windows, far = found
     count = extent * plain.wave / (2 * math.pi) + 2
     if not count < MOST_NODES:
@@ -101,8 +126,7 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
     steeper = plain.steeper
     most = sum(n * log_most(w, sketch.exponent(steeper)) for w, (_, n) in zip(windows, arms, strict=True))
     alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
-    contour = Contour(laid[0], laid[1], plain.c, step, laid[2], laid[3], far + 0.01, alias)
-    return Reading(contour, _upper(sketch, point, windows), None)
+    return Contour(laid[0], laid[1], plain.c, step, laid[2], laid[3], far + 0.01, alias)
 
 
 def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | None) -> Reading | None:
@@ -124,9 +148,28 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
     far = jumps.log_far(split.extent, split.theta) - math.log(math.pi * split.extent)
     alias = (split.spacing.steeper, replace(jumps, s=sketch.exponent(split.spacing.steeper)).log_most())
     contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
-    lower = Lower(jumps.bulk, part.times, sketch.sign, split.exponent)
     left = float(jumps.bulk.nodes.edges[0])
-    return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower)
+    if split.exponent is not None:
+        lower: Lower | Bulk = Lower(jumps.bulk, part.times, sketch.sign, split.exponent)
+        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower)
+    bulk = _read_bulk(sketch, point.epsilon, jumps.bulk.cutoff, exactly)
+    if bulk is None:
+        return None
+    return Reading(contour, _upper(sketch, point, [jumps.jumps], max(left, bulk.left)), bulk)
+
+
+def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly | None) -> Bulk | None:
+    """A contour of its own for outcomes without any jump."""
+    point = sketch.under(epsilon, cutoff)
+    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    moved = replace(point, c=plain.c)
+    extent, theta = reach(sketch, moved, [cutoff])
+    if not extent * plain.wave < 2 * math.pi * MOST_NODES:
+        return None
+    window = fine(sketch, 0, cutoff, extent, sketch.exponent(plain.c), keep=True)
+    far = _left_out(sketch, moved, [window], extent, theta)
+    laid = _laid(sketch, plain, (extent, [window], far), exactly)
+    return None if laid is None else Bulk(laid, float(window.nodes.edges[0]))
 
 
 def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float | None = None) -> Upper:
@@ -187,6 +230,8 @@ def _left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: floa
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
+LOOSE = 11.0
+"""By how much the integrand may exceed δ, in logarithms, before bulk and jumps are read separately."""
 SPLIT_FROM = 300
 """A lower cutoff is tried once a contour without one would need more nodes than this."""
 
@@ -202,10 +247,13 @@ class Spacing:
 
 @dataclass(frozen=True)
 class Split:
-    """A lower cutoff, the exponent that bounds what is under it, and how far the jumps reach in Im z."""
+    """A lower cutoff, the exponent that bounds what is under it, and how far the jumps reach in Im z.
+
+    Without an exponent, what is under the cutoff matters and is read from a contour of its own.
+    """
 
     cutoff: Cutoff
-    exponent: float
+    exponent: float | None
     spacing: Spacing
     extent: float
     theta: float
@@ -243,6 +291,25 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     if width < NARROWEST:
         return None
     cutoff = Cutoff(float(grid.edges[at + 1]) - REACH * width, width)
+    return _split(sketch, point, cutoff, steep, upper)
+
+
+def valley(sketch: Sketch, point: Saddle) -> Split | None:
+    """A lower cutoff between the bulk and the jumps of the tilted law, where it has both."""
+    (part,), (grid,), (end, kept) = sketch.parts, sketch.grids, point.ends[0]
+    tilted = grid.log_density[:end] + kept + sketch.exponent(point.c) * grid.log[0][:end]
+    rises = np.diff(tilted) > 0
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:]) + 1
+    if len(peaks) < 2:
+        return None
+    at = int(peaks[0]) + int(np.argmin(tilted[peaks[0] : peaks[-1] + 1]))
+    width = min(0.3, 0.15 / max(part.shifts))
+    return _split(sketch, point, Cutoff(float(grid.edges[at]), width), None, point.cutoffs[0])
+
+
+def _split(sketch: Sketch, point: Saddle, cutoff: Cutoff, steep: float | None, upper: Cutoff) -> Split:
+    (part,), (grid,), (end, kept) = sketch.parts, sketch.grids, point.ends[0]
+    log = grid.log[0][:end]
     place = max(1, min(end - 1, int(np.searchsorted(grid.x, cutoff.middle))))
 
     def mass(c: Floats) -> Floats:
@@ -251,10 +318,9 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
         whole, jumped = log_sum(tilted), log_sum(tilted[:, place:])
         return np.asarray(math.log(part.times) + jumped + (part.times - 1) * whole)
 
-    middle = _least(point, mass)
-    spaced = spacing(sketch, replace(point, c=middle), mass)
+    spaced = spacing(sketch, replace(point, c=_least(point, mass)), mass)
     need = sketch.target + spaced.c * point.epsilon
-    extent, theta = _jump_reach(sketch, spaced.c, cutoff, upper, need, float(log[at] - log[0]))
+    extent, theta = _jump_reach(sketch, spaced.c, cutoff, upper, need, float(log[place] - log[0]))
     return Split(cutoff, steep, spaced, extent, theta)
 
 

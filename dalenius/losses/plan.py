@@ -173,6 +173,10 @@ class Sketch:
         near = self._saddle(epsilon, cutoffs, light)
         return point if self._clear(point) and point.size < near.size + GAIN else near
 
+    def under(self, epsilon: float, cutoff: Cutoff) -> Saddle:
+        """The same for the law under a given cutoff."""
+        return self._saddle(epsilon, [cutoff], light=True)
+
     def _saddle(self, epsilon: float, cutoffs: list[Cutoff], light: bool) -> Saddle:
         ends = self.ends(cutoffs)
         low, high = 0.003 / self.sizes[1], 300 / self.sizes[0]

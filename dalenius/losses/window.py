@@ -118,7 +118,7 @@ class Gap(Window):
         below = x < self.lower.middle
         more = np.where(below, self.lower.log_outside(x), self.cutoff.log_inside(x))
         less = np.where(below, self.cutoff.log_outside(x), self.lower.log_inside(x))
-        return more + np.log(-np.expm1(np.minimum(less - more, -1e-300)))
+        return np.asarray(more + np.log(-np.expm1(np.minimum(less - more, -1e-300))))
 
     def log_kept(self, end: int) -> float:
         """log κ with |χ₂ − χ₁|(x+iτ) ≤ κ e^{(τ/v)²} at an edge."""
