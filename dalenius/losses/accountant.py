@@ -18,10 +18,10 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.guarantee import Guarantee
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.profiles.balls import BITS, ball, upper
 
 Moment = Callable[[int], float]
 """λ ↦ an upper bound on log E_P[e^{λL}]."""

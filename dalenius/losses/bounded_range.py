@@ -25,14 +25,14 @@ from functools import cached_property
 import flint
 import numpy as np
 
-from dalenius.losses.balls import BITS, ball, lower, upper
-from dalenius.losses.enclosure import Interval, around, below, clip, interval, spread
 from dalenius.losses.fields import Described, Parameter, ratio
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.pair import Floats, Pair
+from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball, lower, upper
+from dalenius.profiles.enclosure import Interval, around, below, clip, interval, spread
+from dalenius.profiles.pair import Floats, Pair, Worst
 
 
 @dataclass(frozen=True)

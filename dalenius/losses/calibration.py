@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses.loss import Loss
-from dalenius.losses.rounding import floor
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.profiles.rounding import floor
 
 LEAST, MOST = 1e-6, 1e12
 """Where a parameter is looked for."""

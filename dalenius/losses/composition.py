@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dalenius.losses.loss import Loss, Worst, same_relation
-from dalenius.losses.pair import Pair
+from dalenius.losses.loss import Loss, same_relation
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.pair import Pair, Worst
 
 
 @dataclass(frozen=True)

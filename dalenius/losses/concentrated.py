@@ -27,14 +27,14 @@ from fractions import Fraction
 import flint
 
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.fields import Described, Parameter, amount, ratio
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
-from dalenius.losses.rounding import floor
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball, upper
+from dalenius.profiles.rounding import floor
 
 
 def _order(value: object, name: str) -> Fraction:

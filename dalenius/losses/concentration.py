@@ -19,12 +19,12 @@ from itertools import pairwise
 import flint
 
 from dalenius.losses import divergence
-from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.composition import Composition
-from dalenius.losses.enclosure import Interval
 from dalenius.losses.loss import Loss
 from dalenius.losses.poisson import Concentrated
-from dalenius.losses.rounding import U, ceiling, floor
+from dalenius.profiles.balls import BITS, ball, upper
+from dalenius.profiles.enclosure import Interval
+from dalenius.profiles.rounding import U, ceiling, floor
 
 HALVINGS = 400
 """How often a cell is halved, at most."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from dalenius.figures import Figure, Series
 from dalenius.losses.loss import Loss
-from dalenius.losses.pair import Floats
-from dalenius.losses.profile import sample
-from dalenius.losses.rounding import U
 from dalenius.losses.routes import profiles
+from dalenius.profiles.pair import Floats
+from dalenius.profiles.profile import sample
+from dalenius.profiles.rounding import U
 
 KNOTS = 257
 """Knots of a curve."""

@@ -28,16 +28,15 @@ import numpy as np
 from flint import arb
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import ELEMENTARY, Interval, around, interval
 from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
-from dalenius.losses.lattice import Lattice, point
-from dalenius.losses.law import Law
-from dalenius.losses.loss import Worst
-from dalenius.losses.pair import Floats, Pair
-from dalenius.losses.rounding import TINY, U
-from dalenius.losses.spacing import on_lattice
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball
+from dalenius.profiles.enclosure import ELEMENTARY, Interval, around, interval
+from dalenius.profiles.lattice import Lattice, point
+from dalenius.profiles.law import Law
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.rounding import TINY, U
+from dalenius.profiles.spacing import on_lattice
 
 MOST_SCALE = 10_000
 """The largest scale whose atoms are listed one by one."""

@@ -23,16 +23,15 @@ from functools import cached_property
 import flint
 import numpy as np
 
-from dalenius.losses.balls import BITS, ball, upper
-from dalenius.losses.enclosure import ELEMENTARY, Interval, around, clip, interval
 from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
-from dalenius.losses.lattice import Lattice, point
-from dalenius.losses.loss import Worst
-from dalenius.losses.pair import Floats, Pair
 from dalenius.losses.pure import four_points
-from dalenius.losses.rounding import TINY, U
-from dalenius.losses.spacing import on_lattice
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball, upper
+from dalenius.profiles.enclosure import ELEMENTARY, Interval, around, clip, interval
+from dalenius.profiles.lattice import Lattice, point
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.rounding import TINY, U
+from dalenius.profiles.spacing import on_lattice
 
 MOST_POINTS = 2**20
 """Up to which sensitivity the law is written out on its lattice."""

@@ -11,11 +11,11 @@ import math
 from fractions import Fraction
 
 from dalenius.losses.attained import attained
-from dalenius.losses.enclosure import Interval
-from dalenius.losses.integrals import kullback_leibler
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.pair import Pair
-from dalenius.losses.rounding import U, ceiling, floor
+from dalenius.losses.loss import Loss
+from dalenius.profiles.enclosure import Interval
+from dalenius.profiles.integrals import kullback_leibler
+from dalenius.profiles.pair import Pair, Worst
+from dalenius.profiles.rounding import U, ceiling, floor
 
 NEAR_ONE = 1e-6
 """The order at which moments stand in for the Kullback–Leibler divergence, which is no greater."""

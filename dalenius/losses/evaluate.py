@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
-from dalenius.losses.mixture_profile import MixtureProfile
-from dalenius.losses.profile import Profile
-from dalenius.losses.rounding import ceiling, floor
 from dalenius.losses.routes import profiles
+from dalenius.profiles.mixture_profile import MixtureProfile
+from dalenius.profiles.profile import Profile
+from dalenius.profiles.rounding import ceiling, floor
 
 
 def least_epsilon(

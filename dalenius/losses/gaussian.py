@@ -22,11 +22,12 @@ from math import comb
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Described, Numbers, Parameter, ratio
-from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
-from dalenius.losses.loss import Loss, Worst
+from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from dalenius.profiles.pair import Worst
 
 MOST_SHIFTS = 64
 """Shifts in a mixture, at most."""

@@ -24,12 +24,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dalenius.losses.composition import Composition, compose
-from dalenius.losses.enclosure import ELEMENTARY, clip, spread
 from dalenius.losses.fields import a_loss, whole
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.pair import Floats, Pair
-from dalenius.losses.rounding import U, ceiling, up
+from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.enclosure import ELEMENTARY, clip, spread
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.rounding import U, ceiling, up
 
 MOST_TERMS = 256
 """How many terms of the moment bound are summed one by one."""

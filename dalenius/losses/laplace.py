@@ -23,12 +23,11 @@ from functools import cached_property
 
 import flint
 
-from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import Interval, around, below, clip, interval
 from dalenius.losses.fields import Described, Parameter, ratio
-from dalenius.losses.loss import Worst
-from dalenius.losses.pair import Floats, Pair
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball
+from dalenius.profiles.enclosure import Interval, around, below, clip, interval
+from dalenius.profiles.pair import Floats, Pair, Worst
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.losses.attained import attained
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.pair import Floats
-from dalenius.losses.profile import Profile, sample
+from dalenius.losses.loss import Loss
 from dalenius.losses.renyi import RenyiProfile
+from dalenius.profiles.pair import Floats, Worst
+from dalenius.profiles.profile import Profile, sample
 
 Side = tuple[Profile, ...]
 """One profile for each direction."""

@@ -20,17 +20,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import InvalidArgument, RelationMismatch
 from dalenius.losses.bound import Bound
-from dalenius.losses.pair import Pair
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.pair import Worst
 
 if TYPE_CHECKING:
     from dalenius.losses.curve import Curve
     from dalenius.losses.meaning import Meaning
-
-Worst = tuple[tuple[Pair, int], ...]
-"""The worst case in one direction: pairs and how often each occurs."""
 
 
 class Loss(ABC):

@@ -21,13 +21,13 @@ from flint import ctx
 
 from dalenius.figures import Figure, Series
 from dalenius.losses import words
-from dalenius.losses.balls import BITS, ball, lower, upper
 from dalenius.losses.bound import Bound
 from dalenius.losses.deployments import deployments, nearest, share_below
 from dalenius.losses.guarantee import bound_fields
-from dalenius.losses.rounding import down, up
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball, lower, upper
+from dalenius.profiles.rounding import down, up
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -21,17 +21,17 @@ import numpy as np
 from flint import arb
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.atoms import Atom, Atoms, join
-from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import Interval, around, between, clip, interval, mass
 from dalenius.losses.fields import a_loss, listed
-from dalenius.losses.loss import Loss, Worst, same_relation
-from dalenius.losses.pair import Floats, Pair
-from dalenius.losses.product import collapse
-from dalenius.losses.rounding import U
+from dalenius.losses.loss import Loss, same_relation
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.atoms import Atom, Atoms, join
+from dalenius.profiles.balls import BITS, ball
+from dalenius.profiles.enclosure import Interval, around, between, clip, interval, mass
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.product import collapse
+from dalenius.profiles.rounding import U
 
 Parts = tuple[tuple[Fraction, Pair], ...]
 

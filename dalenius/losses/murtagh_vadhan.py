@@ -26,10 +26,10 @@ from fractions import Fraction
 from flint import arb, arb_poly, ctx
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.balls import BITS, ball, lower, upper
 from dalenius.losses.guarantee import Guarantee, Status, Step
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.profiles.balls import BITS, ball, lower, upper
 
 MOST_POINTS = 2**15
 """The largest grid: some tenths of a second."""

@@ -22,18 +22,18 @@ from typing import Protocol, runtime_checkable
 import flint
 
 from dalenius.errors import NotSound
-from dalenius.losses.atoms import Atom, Atoms, join
-from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import between, interval, mass
 from dalenius.losses.fields import a_loss
-from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.losses.group import Group
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.pair import Pair
-from dalenius.losses.product import collapse
-from dalenius.losses.sampled import Sampled
+from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.atoms import Atom, Atoms, join
+from dalenius.profiles.balls import BITS, ball
+from dalenius.profiles.enclosure import between, interval, mass
+from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from dalenius.profiles.pair import Pair, Worst
+from dalenius.profiles.product import collapse
+from dalenius.profiles.sampled import Sampled
 
 
 @runtime_checkable

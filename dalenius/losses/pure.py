@@ -18,14 +18,14 @@ from functools import lru_cache
 
 import flint
 
-from dalenius.losses.atoms import Atom, Atoms, join
-from dalenius.losses.balls import BITS, ball
-from dalenius.losses.enclosure import around, interval
 from dalenius.losses.fields import Described, Parameter, amount
-from dalenius.losses.loss import Worst
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.atoms import Atom, Atoms, join
+from dalenius.profiles.balls import BITS, ball
+from dalenius.profiles.enclosure import around, interval
+from dalenius.profiles.pair import Worst
 
 
 @dataclass(frozen=True, init=False, repr=False)

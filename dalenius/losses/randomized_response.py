@@ -20,11 +20,12 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from dalenius.losses.atoms import Atoms, rational
 from dalenius.losses.fields import Described, Parameter
-from dalenius.losses.loss import Loss, Worst
+from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.atoms import Atoms, rational
+from dalenius.profiles.pair import Worst
 
 
 def _categories(value: object, name: str) -> int:

@@ -24,13 +24,13 @@ from itertools import pairwise
 import flint
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.atoms import Atom, Atoms, join, rational
-from dalenius.losses.balls import BITS, ball, lower, upper
-from dalenius.losses.enclosure import around, interval
 from dalenius.losses.fields import Described, Numbers, Parameter
-from dalenius.losses.loss import Worst
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.atoms import Atom, Atoms, join, rational
+from dalenius.profiles.balls import BITS, ball, lower, upper
+from dalenius.profiles.enclosure import around, interval
+from dalenius.profiles.pair import Worst
 
 
 def both_ways(pair: Atoms) -> tuple[Worst, ...]:

@@ -24,12 +24,12 @@ from flint import arb
 from dalenius.errors import InvalidArgument
 from dalenius.losses import concentration
 from dalenius.losses import divergence as divergences
-from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.bound import Bound
 from dalenius.losses.composition import Composition, compose
-from dalenius.losses.enclosure import below
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate, Pure
+from dalenius.profiles.balls import BITS, ball, upper
+from dalenius.profiles.enclosure import below
 
 MOST_ALPHA = 10**9
 """The largest order answered."""

@@ -13,14 +13,15 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from dalenius.losses.closed import GaussianProfile
-from dalenius.losses.discrete import discrete_profile
-from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.losses.loose import Loose
-from dalenius.losses.loss import Loss, Worst
-from dalenius.losses.mixture_profile import MixtureProfile
-from dalenius.losses.nodes import Part
-from dalenius.losses.profile import Profile
+from dalenius.losses.loss import Loss
+from dalenius.profiles.closed import GaussianProfile
+from dalenius.profiles.discrete import discrete_profile
+from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from dalenius.profiles.mixture_profile import MixtureProfile
+from dalenius.profiles.nodes import Part
+from dalenius.profiles.pair import Worst
+from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
 """Up to which shift, in standard deviations, the contour route is asked."""

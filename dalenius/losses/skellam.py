@@ -30,14 +30,13 @@ import numpy as np
 from flint import arb
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.balls import BITS, ball, upper
-from dalenius.losses.enclosure import interval
 from dalenius.losses.fields import Described, Parameter, ratio, whole
-from dalenius.losses.law import Law
-from dalenius.losses.loss import Worst
-from dalenius.losses.pair import Floats, Pair
-from dalenius.losses.rounding import up
 from dalenius.privacy.unit import Relation
+from dalenius.profiles.balls import BITS, ball, upper
+from dalenius.profiles.enclosure import interval
+from dalenius.profiles.law import Law
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.rounding import up
 
 MOST_ATOMS = 100_000
 """How many integers on one side are listed at most."""

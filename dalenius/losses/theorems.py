@@ -22,19 +22,19 @@ from fractions import Fraction
 from flint import ctx
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses import rounding
 from dalenius.losses.accountant import (
     canonne_kamath_steinke,
     moments,
     sampled_gaussian,
     tail_bound,
 )
-from dalenius.losses.balls import BITS, ball, upper
 from dalenius.losses.guarantee import Guarantee, Step
 from dalenius.losses.murtagh_vadhan import optimal_heterogeneous
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
+from dalenius.profiles import rounding
+from dalenius.profiles.balls import BITS, ball, upper
 
 
 def basic(steps: Step | Iterable[Step]) -> Guarantee:

@@ -20,10 +20,10 @@ import numpy as np
 
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
-from dalenius.losses.pair import Floats
-from dalenius.losses.profile import Profile, sample
-from dalenius.losses.rounding import U
 from dalenius.losses.routes import profiles
+from dalenius.profiles.pair import Floats
+from dalenius.profiles.profile import Profile, sample
+from dalenius.profiles.rounding import U
 
 COARSE, FINE = 161, 33
 """Knots of the first and of the second look."""

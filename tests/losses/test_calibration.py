@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses import Gaussian, Laplace, Pure, calibrate
-from tests.losses.truth import gaussian, number
+from tests.profiles.truth import gaussian, number
 
 PROMISES = [
     (3, 1e-5, Fraction(256, 60000), 14_062),

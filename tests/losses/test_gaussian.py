@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.losses import Gaussian, GaussianDP
-from dalenius.losses.gaussian_pairs import MixturePair, ShiftPair
-from tests.losses.truth import Case, abscissae, added, gaussian, number, removed
+from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from tests.profiles.truth import Case, abscissae, added, gaussian, number, removed
 
 rates = st.floats(-5, -0.01).map(lambda power: f"{10**power:.5g}")
 noises = st.floats(-2.3, 1.7).map(lambda power: f"{10**power:.5g}")

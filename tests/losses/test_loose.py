@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from dalenius.losses.bounded_range import BoundedRange
-from dalenius.losses.discrete import Alone
 from dalenius.losses.concentrated import Renyi
 from dalenius.losses.loose import Loose
 from dalenius.losses.pure import Approximate
+from dalenius.profiles.discrete import Alone
 
 
 def single(worst):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InvalidArgument, RelationMismatch
-from dalenius.losses.atoms import Atoms
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.mixture import Mixture
 from dalenius.losses.pure import Pure
 from dalenius.losses.raw import DiscretePair
+from dalenius.profiles.atoms import Atoms
 
 
 class Weighted:

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.losses.atoms import Atoms
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.discrete_gaussian import DiscreteGaussian
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.gaussian import Gaussian, GaussianDP, GaussianMixture
-from dalenius.losses.gaussian_pairs import MixturePair
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.losses.randomized_response import RandomizedResponse
 from dalenius.losses.raw import DiscretePair
+from dalenius.profiles.atoms import Atoms
+from dalenius.profiles.gaussian_pairs import MixturePair
 
 RATES = [Fraction(1, 100), Fraction(1, 2), Fraction(999, 1000)]
 
@@ -107,7 +107,7 @@ def test_a_rate_of_one_changes_nothing():
 
 
 def test_what_no_theorem_covers_is_refused_with_the_way_out():
-    with pytest.raises(NotSound, match="replace.*add_remove"):
+    with pytest.raises(NotSound, match=r"replace.*add_remove"):
         Pure(1, relation="replace").poisson(0.1)
     with pytest.raises(NotSound, match="fresh sample"):
         ZeroConcentrated(1).poisson(0.1)

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.binomial import two_point
 from dalenius.losses.pure import Approximate, Pure
+from dalenius.profiles.binomial import two_point
 
 
 @pytest.mark.parametrize("epsilon", ["0", "0.001", "0.1", "1", "6"])

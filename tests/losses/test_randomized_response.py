@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.binomial import two_point
 from dalenius.losses.randomized_response import RandomizedResponse
+from dalenius.profiles.binomial import two_point
 
 
 @pytest.mark.parametrize("randomize", ["0.001", "0.5", "0.9", "1"])

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.balls import ball
 from dalenius.losses.theorems import (
     Step,
     advanced,
@@ -24,6 +23,7 @@ from dalenius.losses.theorems import (
     sampled_gaussian,
     zcdp,
 )
+from dalenius.profiles.balls import ball
 
 EPSILONS = st.builds(Fraction, st.integers(1, 20), st.sampled_from([7, 10, 16]))
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.losses import Gaussian, GaussianDP, Loss, Pure
-from tests.losses.truth import number, tail
+from tests.profiles.truth import number, tail
 
 
 def quantile(probability: arb) -> arb:

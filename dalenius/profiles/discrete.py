@@ -1,0 +1,193 @@
+"""The discrete routes: which one answers for a composition.
+
+    one release               its own divergence, inverted
+    n of one two-point pair   the binomial sum (`binomial`)
+    laws on one lattice       one convolution, exactly on that lattice (`lattice`, `convolution`)
+    anything else             every pair on a common lattice (`dots`, `grid`), then one convolution
+
+Whatever the route, δ(ε) at or above the largest sum of losses is the mass of infinite loss, and with
+δ = 0 the answer is that largest sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dalenius.profiles.atoms import Atoms
+from dalenius.profiles.binomial import two_point
+from dalenius.profiles.composed import Composed
+from dalenius.profiles.convolution import Window, convolve
+from dalenius.profiles.grid import Grid, Terms, Unknown, levels
+from dalenius.profiles.inverse import invert
+from dalenius.profiles.lattice import Lattice, OnLattice
+from dalenius.profiles.pair import Floats, Pair
+from dalenius.profiles.profile import Profile
+from dalenius.profiles.rounding import U, ceiling, floor
+from dalenius.profiles.saddle import Plan, Sketch, plan
+
+
+def discrete_profile(terms: Terms) -> Profile:
+    """The sharpest discrete route for the composition of these pairs, in one direction."""
+    return Capped(_route(terms), terms)
+
+
+def _route(terms: Terms) -> Profile:
+    if len(terms) == 1:
+        pair, count = terms[0]
+        if count == 1:
+            return Alone(pair)
+        binomial = two_point(pair, count)
+        if binomial is not None:
+            return binomial
+    laws = _laws(terms)
+    return Grid(terms) if laws is None else Laws(laws, terms)
+
+
+def _laws(terms: Terms) -> tuple[tuple[Lattice, int], ...] | None:
+    """The pairs' own laws where all have one and their step is the same."""
+    laws = [(pair.lattice() if isinstance(pair, OnLattice) else None, n) for pair, n in terms]
+    known = tuple((law, n) for law, n in laws if law is not None)
+    return known if len(known) == len(terms) and len({law.step for law, _ in known}) == 1 else None
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One release: the divergence its pair states."""
+
+    pair: Pair
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        lower, upper = self.pair.hockey(np.array([epsilon]))
+        return float(lower[0]), float(upper[0])
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0, from where H first falls that low."""
+        nodes = np.geomspace(1e-9, 1e6, 400)
+        place = int(np.argmax(levels(self.pair, nodes) <= delta))
+        return invert(self.delta, delta, guess=float(nodes[place]), scale=float(nodes[place]) / 64)
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """Laws on one lattice, convolved there; on a coarser one where the window would be too long."""
+
+    laws: tuple[tuple[Lattice, int], ...]
+    terms: Terms
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        return self.reader(epsilon)[0].delta(epsilon)
+
+    def reader(self, epsilon: float) -> tuple[Composed | Unknown, float]:
+        """A convolution for ε, and how far from it it may be read without loss."""
+        planned = plan(self._sketches(), epsilon=epsilon)
+        window = convolve(self.laws, planned)
+        return (
+            Grid(self.terms).reader(epsilon) if window is None else (self._composed(window), _scale(planned))
+        )
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
+        planned = plan(self._sketches(), log_delta=math.log(delta))
+        window = convolve(self.laws, planned)
+        if window is None:
+            return Grid(self.terms).epsilon(delta)
+        return invert(
+            self._composed(window).delta, delta, guess=max(planned.epsilon, 0.0), scale=_scale(planned)
+        )
+
+    def _sketches(self) -> Sequence[Sketch]:
+        return [Sketch.of(law.estimates, law.masses, n) for law, n in self.laws]
+
+    def _composed(self, window: Window) -> Composed:
+        return Composed.of(self.laws, window)
+
+
+def _scale(planned: Plan) -> float:
+    return 1 / (planned.tilt + 1 / planned.deviation)
+
+
+@dataclass(frozen=True)
+class Capped:
+    """A route, and what the largest losses say."""
+
+    route: Profile
+    terms: Terms
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε): no more than the infinite mass from the largest sum on."""
+        if Fraction(epsilon) >= self._top():
+            return self._infinite()
+        return self._capped(epsilon, self.route.delta(epsilon))
+
+    def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an increasing array, each convolution serving all ε near it."""
+        if not isinstance(self.route, Grid | Laws):
+            ends = np.array([self.delta(e) for e in epsilon.tolist()])
+            return ends[:, 0], ends[:, 1]
+        rows: list[tuple[float, float]] = []
+        while len(rows) < len(epsilon):
+            composed, reach = self.route.reader(float(epsilon[len(rows)]))
+            stop = max(len(rows) + 1, int(np.searchsorted(epsilon, epsilon[len(rows)] + reach)))
+            rows += [self._capped(e, composed.delta(e)) for e in epsilon[len(rows) : stop].tolist()]
+        low, high = np.array(rows).T
+        return low, high
+
+    def _capped(self, epsilon: float, ends: tuple[float, float]) -> tuple[float, float]:
+        infinite = self._infinite()
+        return (
+            infinite
+            if Fraction(epsilon) >= self._top()
+            else (max(ends[0], infinite[0]), max(ends[1], infinite[0]))
+        )
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""
+        infinite = self._infinite()
+        if infinite[0] > delta:
+            return (math.inf, math.inf)
+        top = self._top()
+        cap = math.inf if infinite[1] > delta or math.isinf(top) else ceiling(Fraction(max(top, 0)))
+        lower, upper = self.route.epsilon(delta) if delta > 0 else (self._bottom(), cap)
+        return min(lower, cap), min(upper, cap)
+
+    def _infinite(self) -> tuple[float, float]:
+        """Enclose 1 − Π(1 − p)^n."""
+        masses = [(pair.infinite_mass, n) for pair, n in self.terms]
+        ends = []
+        for side, widen in ((0, 1 - 64 * U), (1, 1 + 64 * U)):
+            logs = [n * math.log1p(-mass[side]) if mass[side] < 1 else -math.inf for mass, n in masses]
+            ends.append(min(1.0, max(0.0, -math.expm1(sum(logs)) * widen)))
+        return ends[0], ends[1]
+
+    def _top(self) -> Fraction | float:
+        """An upper bound on the largest sum of finite losses."""
+        tops = [(_largest(pair)[1], n) for pair, n in self.terms]
+        if any(math.isinf(top) for top, _ in tops):
+            return math.inf
+        return sum((n * Fraction(top) for top, n in tops), Fraction(0))
+
+    def _bottom(self) -> float:
+        """A lower bound on the same: where every H is known to be positive, so is that of the composition."""
+        bottoms = [(_largest(pair)[0], n) for pair, n in self.terms]
+        if any(math.isinf(bottom) for bottom, _ in bottoms):
+            return 0.0 if any(bottom < 0 for bottom, _ in bottoms) else math.inf
+        return max(0.0, floor(sum((n * Fraction(bottom) for bottom, n in bottoms), Fraction(0))))
+
+
+def _largest(pair: Pair) -> tuple[Fraction | float, Fraction | float]:
+    """Encloses the largest finite loss: exactly where the pair knows it."""
+    if isinstance(pair, Atoms) and pair.largest is not None:
+        return pair.largest, pair.largest
+    top = pair.support[1]
+    if math.isinf(top):
+        return (math.inf, math.inf) if top > 0 else (-math.inf, -math.inf)
+    tried = np.asarray(top - abs(top) * np.ldexp(1.0, -np.arange(53)))
+    positive = tried[pair.hockey(tried)[0] > pair.infinite_mass[1]]
+    return (float(positive[-1]) if len(positive) else -math.inf), top

@@ -1,0 +1,109 @@
+"""The contour where the law has a narrow bulk and rare jumps: the bulk alone is taken out.
+
+With χ₁ ≤ χ₂, A(z) = ∫φχ₁w^{s(z)} and B(z) = ∫φ(χ₂ − χ₁)w^{s(z)}, the measure to be read is
+    G = (A + B)ᵀ − Aᵀ = Aᵀ((1 + B/A)ᵀ − 1),      |G| ≤ T |B| (A(c) + B(c))^{T−1}:
+paths with at least one jump (docs/proofs/contour.md, Section 5). B decays fast in Im z, and its own
+grid, fine as it must be, covers the jumps only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.profiles.arm import Arm, Complexes, Turns
+from dalenius.profiles.contour import midpoint, polar
+from dalenius.profiles.moments import AT_ZERO, log_moment
+from dalenius.profiles.nodes import FUNCTION
+from dalenius.profiles.pair import Floats
+from dalenius.profiles.rounding import U, exp_bound
+from dalenius.profiles.window import Gap, Window
+
+
+@dataclass(frozen=True, eq=False)
+class Jumps:
+    """The bulk and the jumps of one part composed `times` times, at the exponent s of z = c."""
+
+    bulk: Window
+    jumps: Gap
+    times: int
+    s: float
+
+    @cached_property
+    def arms(self) -> tuple[Arm, Arm]:
+        """A and B."""
+        return Arm(self.bulk, self.s), Arm(self.jumps, self.s)
+
+    @cached_property
+    def sizes(self) -> tuple[float, float, float]:
+        """log A(c), log B(c), and a bound on the error of their difference."""
+        log_a, error_a = log_moment(self.bulk, self.s)
+        b = self.arms[1]
+        error_b = b.mass_error + 1.02 * float(b.midpoint_error(AT_ZERO)[0]) / b.mass
+        log_b = math.log(b.mass)
+        return log_a, log_b, error_a + 1.02 * error_b + 8 * U * (abs(log_a) + abs(log_b) + 4)
+
+    def log_most(self) -> float:
+        """At least log of T B(c) (A(c) + B(c))^{T−1}."""
+        log_a, log_b, error = self.sizes
+        whole = float(np.logaddexp(log_a, log_b)) + error
+        return math.log(self.times) + log_b + error + (self.times - 1) * whole
+
+    def log_far(self, extent: float, theta: float) -> float:
+        """At least log|G| for |Im z| ≥ extent."""
+        log_a, log_b, error = self.sizes
+        whole = float(np.logaddexp(log_a, log_b)) + error
+        return (
+            math.log(self.times * self.arms[1].gap_decay(extent, theta) + 1e-300) + (self.times - 1) * whole
+        )
+
+    def lay(self, *, sign: int, c: float, step: float, count: int) -> tuple[float, float, Complexes, Floats]:
+        """G(z)/(z(z+1)) at the nodes over A(c)ᵀ: T log A(c), its error, the terms and their errors."""
+        (one_a, error_a), (one_b, error_b) = (self._ratio(arm, sign, step, count) for arm in self.arms)
+        log_a, log_b, drift = self.sizes
+        share, n = exp_bound(log_b - log_a), self.times
+        size_a = np.abs(one_a)
+        room = np.maximum(size_a - error_a, 1e-300)
+        beta = share * one_b / np.where(size_a > 0, one_a, 1.0)
+        slip = 1.01 * share * (error_b + np.abs(one_b) * error_a / room) / room + np.abs(beta) * 1.01 * (
+            drift + 8 * U
+        )
+        value, error = self._powers(one_a, beta, n * error_a / room, slip)
+        bad = ~((size_a > 2 * error_a) & (n * error_a / room < 0.01) & (error < math.inf))
+        most = (
+            1.02 * n * share * (np.abs(one_b) + error_b) * exp_bound((n - 1) * math.log1p(share) + n * drift)
+        )
+        value, error = np.where(bad, 0.0, value), np.where(bad, most, error)
+        z = c + 1j * step * np.arange(count)
+        kernel = z * (z + 1)
+        scale_error = n * log_moment(self.bulk, self.s)[1]
+        return n * log_a, scale_error, value / kernel, (error + np.abs(value) * 8 * U) / np.abs(kernel)
+
+    def _ratio(self, arm: Arm, sign: int, step: float, count: int) -> tuple[Complexes, Floats]:
+        """M(y)/M(0) at the nodes, with an error bound."""
+        ratio, error = arm.ratios(Turns(sign * arm.window.nodes.log[0], step, count))
+        return 1 + ratio, error + 4.04 * midpoint(arm, step * (count - 1), count) / arm.mass + 2 * U
+
+    def _powers(
+        self, one_a: Complexes, beta: Complexes, relative: Floats, slip: Floats
+    ) -> tuple[Complexes, Floats]:
+        """(A/A(c))ᵀ((1 + β)ᵀ − 1), β known to within `slip` and the first factor to within `relative`."""
+        n = self.times
+        _, log, turn = polar(one_a - 1)
+        size, log_more, turn_more = polar(beta)
+        real, imaginary = n * log_more, n * turn_more
+        grown = (
+            np.expm1(real) * np.cos(imaginary)
+            - 2 * np.sin(imaginary / 2) ** 2
+            + 1j * np.exp(real) * np.sin(imaginary)
+        )
+        first = np.exp(n * log)
+        rounding = n * 12 * U * np.minimum(np.abs(beta), 1.0) + 4 * FUNCTION * (
+            np.abs(real) + np.abs(imaginary)
+        )
+        moved = n * slip * np.exp((n - 1) * np.log(size + slip)) + np.exp(real) * rounding
+        error = 1.01 * (relative + FUNCTION * n * (np.abs(log) + np.abs(turn)) + 16 * FUNCTION)
+        return first * np.exp(1j * n * turn) * grown, 1.01 * first * (moved + np.abs(grown) * error)

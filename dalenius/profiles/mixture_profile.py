@@ -1,0 +1,210 @@
+"""The privacy profile of Gaussian mixtures composed with each other and with Gaussians, by contour.
+
+Where a contour would need too many nodes or comes out wide, the discrete route is asked as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from dalenius.profiles.contour import log_kappa
+from dalenius.profiles.discrete import discrete_profile
+from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from dalenius.profiles.layout import Exactly, Reading, read_at
+from dalenius.profiles.nodes import Part
+from dalenius.profiles.pair import Floats, Worst
+from dalenius.profiles.plan import Sketch
+from dalenius.profiles.rounding import TINY, U, exp_bound
+
+CLOSE = 2.0
+"""How far from the ε it was laid for a contour is read, in units of 1/c."""
+NOTHING = 1e-250
+"""A δ below this is not looked at more closely."""
+ORDERS = (0.25, 1.0, 4.0, 16.0)
+"""Where Chernoff's bound is tried."""
+WIDE = 1e-4
+"""Relative width in ε, or in δ, from which the discrete route is asked too."""
+
+
+@dataclass(frozen=True)
+class MixtureProfile:
+    """`sign` +1: L = λ under the mixtures (a unit is removed); −1: L = −λ under N(0, 1) (one is added).
+
+    `squared` is μ² of the Gaussians; `worst` is the same composition as pairs.
+    """
+
+    parts: tuple[Part, ...]
+    sign: int
+    squared: float
+    worst: Worst
+    proof: bool = False
+    _readings: list[tuple[float, Reading]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def top(self) -> float:
+        """The largest possible loss, rounded up."""
+        return math.fsum(n * pair.support[1] for pair, n in self.worst) * (1 + 4 * U)
+
+    @np.errstate(all="ignore")
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε) for ε ≥ 0."""
+        if epsilon >= self.top:
+            return 0.0, 0.0
+        most = self._chernoff(epsilon)
+        if most < NOTHING:
+            return 0.0, most
+        found = self._read(epsilon)
+        if found is None or found[1] - found[0] > WIDE * found[1]:
+            return tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
+        return found
+
+    def _chernoff(self, epsilon: float) -> float:
+        """At least δ(ε), to be compared with nothing: κ(t) e^{K(t) − tε} at a few t."""
+        if epsilon < 50:
+            return 1.0
+        logs = (
+            sum(n * pair.log_moment(t)[1] for pair, n in self.worst) + log_kappa(t) - t * epsilon
+            for t in ORDERS
+        )
+        return 1.01 * exp_bound(min(logs)) + TINY
+
+    @np.errstate(all="ignore")
+    def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
+        low, high = np.zeros_like(epsilon), np.zeros_like(epsilon)
+        start, end = 0, int(np.searchsorted(epsilon, self.top))
+        while start < end:
+            found = self._read(float(epsilon[start]))
+            if found is None or found[1] - found[0] > WIDE * found[1]:
+                low[start], high[start] = self.delta(float(epsilon[start]))
+                start += 1
+                continue
+            at, reading = next((a, r) for a, r in self._readings if self._serves(a, r, float(epsilon[start])))
+            stop = min(
+                end, max(start + 1, int(np.searchsorted(epsilon, at + 0.5 * CLOSE / reading.contour.c)))
+            )
+            low[start:stop], high[start:stop] = reading.reads(epsilon[start:stop])
+            start = stop
+        return low, high
+
+    @staticmethod
+    def _serves(at: float, reading: Reading, epsilon: float) -> bool:
+        return abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE
+
+    @np.errstate(all="ignore")
+    def private(self, epsilon: float, delta: float) -> bool:
+        """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
+        if epsilon >= self.top:
+            return True
+        reading = self._at(Sketch(self.parts, self.sign, math.log(delta), self.squared), epsilon)
+        return reading is not None and reading.read(epsilon)[1] <= delta
+
+    def _read(self, epsilon: float) -> tuple[float, float] | None:
+        for at, reading in self._readings:
+            if self._serves(at, reading, epsilon):
+                return reading.read(epsilon)
+        log_delta = -30.0
+        for _ in range(10):
+            sketch = Sketch(self.parts, self.sign, log_delta, self.squared)
+            found = min(-1e-3, sketch.estimate(epsilon))
+            if abs(found - log_delta) < 3 or log_delta < -600:
+                break
+            log_delta = found if found > -690 else 2 * log_delta
+        return self._laid(sketch, epsilon)
+
+    def _at(self, sketch: Sketch, epsilon: float) -> Reading | None:
+        return read_at(sketch, epsilon, self._exactly if self.proof else None)
+
+    @property
+    def _exactly(self) -> Exactly:
+        shifts = (n * p.distance**2 for p, n in self.worst if isinstance(p, ShiftPair))
+        return Exactly([p for p, _ in self.worst if isinstance(p, MixturePair)], sum(shifts, Fraction(0)))
+
+    def _laid(self, sketch: Sketch, epsilon: float) -> tuple[float, float] | None:
+        laid = self._at(sketch, epsilon)
+        if laid is None:
+            return None
+        self._readings.append((epsilon, laid))
+        del self._readings[:-32]
+        return laid.read(epsilon)
+
+    @np.errstate(all="ignore")
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}."""
+        found = self._solved(delta) if delta > 0 else None
+        if found is None or found[1] - found[0] > max(WIDE * found[1], 1e-9):
+            return tighter(found or (0.0, math.inf), lambda: discrete_profile(self.worst).epsilon(delta))
+        return found
+
+    def _solved(self, delta: float) -> tuple[float, float] | None:
+        sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
+        guess = sketch.epsilon()
+        if guess < 0.05 * sketch.sizes[0]:
+            reading = self._at(sketch, 0.0)
+            if reading is not None and reading.read(0.0)[1] <= delta:
+                return 0.0, 0.0
+        low, high = 0.0, math.inf
+        for _ in range(12):
+            reading = self._at(sketch, guess)
+            if reading is None:
+                return None
+            found = solve(reading, delta, guess)
+            if found >= 0 and abs(found - guess) * reading.contour.c < CLOSE:
+                return bracket(reading, delta, found)
+            ends = reading.read(guess)
+            low, high = (guess if ends[0] > delta else low), (guess if ends[1] <= delta else high)
+            guess = found if max(low, 0.0) < found < high else between(low, high, guess)
+        return None
+
+
+def between(low: float, high: float, guess: float) -> float:
+    """Where to look next between two ends, or beyond `guess` where there is no upper end."""
+    return math.sqrt(max(low, high / 9) * high) if high < math.inf else 1.3 * guess
+
+
+def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+    """The intersection of two enclosures of one number."""
+    low, high = other()
+    return max(known[0], low), min(known[1], high)
+
+
+def solve(reading: Reading, delta: float, epsilon: float) -> float:
+    """ε with the middle of the reading near delta, by Newton on log δ; −1 where the reading has no digits."""
+    most = 3.0 / reading.contour.c
+    for _ in range(60):
+        low, high = reading.read(epsilon)
+        value, h = 0.5 * (low + high), 1e-4 / reading.contour.c
+        if high - low > 0.3 * value:
+            return -1.0
+        slope = (0.5 * sum(reading.read(epsilon + h)) - value) / h
+        moved = math.log(delta / value) * value / slope if slope < 0 else math.copysign(most, value - delta)
+        epsilon, before = max(0.0, epsilon + max(-most, min(most, moved))), epsilon
+        if abs(epsilon - before) <= 1e-12 * epsilon:
+            break
+    return epsilon
+
+
+def bracket(reading: Reading, delta: float, epsilon: float) -> tuple[float, float]:
+    """The certified bracket around a solution."""
+    low, high = reading.read(epsilon)
+    h = 1e-4 / reading.contour.c
+    slope = abs(sum(reading.read(epsilon + h)) - low - high) / (2 * h) + 1e-300
+    width = max((high - low) / slope, 4e-16 * epsilon, 1e-300)
+    return _side(reading, delta, epsilon, -width), _side(reading, delta, epsilon, width)
+
+
+def _side(reading: Reading, delta: float, epsilon: float, width: float) -> float:
+    for _ in range(60):
+        if width < 0 and epsilon + width <= 0:
+            return 0.0
+        at = epsilon + width
+        low, high = reading.read(at)
+        if (width > 0 and high <= delta) or (width < 0 and low >= math.nextafter(delta, 1.0)):
+            return at
+        width *= 1.7
+    return math.inf if width > 0 else 0.0

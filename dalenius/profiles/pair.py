@@ -1,0 +1,44 @@
+"""What an evaluator knows of one release in one direction: its worst-case pair (P, Q).
+
+The privacy loss is L = log dP/dQ under P. Every question about a composition is a question
+about the law of a sum of such losses (Zhu, Dong and Wang 2022: dominating pairs compose).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Pair(ABC):
+    """A dominating pair of one release in one direction. Frozen, hashable, compared by value."""
+
+    @abstractmethod
+    def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose H(ε) = E_P[(1 − e^{ε−L})₊] = sup_E P(E) − e^ε Q(E), at any real ε, elementwise."""
+
+    @abstractmethod
+    def log_moment(self, order: float) -> tuple[float, float]:
+        """Enclose log E_P[e^{order·L}] for order > 0: order = α − 1 gives (α−1)·D_α(P‖Q)."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Rounded outward: bounds of the finite values of L (infinite where unbounded)."""
+
+    @abstractmethod
+    def reversed(self) -> Pair:
+        """The pair (Q, P)."""
+
+    @property
+    def infinite_mass(self) -> tuple[float, float]:
+        """Enclose P(L = ∞), the mass that Q does not cover."""
+        return (0.0, 0.0)
+
+
+Worst = tuple[tuple[Pair, int], ...]
+"""The worst case of several releases in one direction: pairs and how often each occurs."""
