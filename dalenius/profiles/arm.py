@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.profiles.cutoff import FAR
+from dalenius.profiles.cutoff import EDGE
 from dalenius.profiles.nodes import FUNCTION, LOG_ROOT_TWO_PI
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.rounding import U, exp_bound
@@ -40,7 +40,7 @@ class Arm:
         """h φ χ wˢ at the nodes, and the relative error of each."""
         exponent, error = self.window.nodes.tilted(self.s)
         kept = self.window.log_inside
-        lost = np.where(kept > -FAR * FAR, 0.0, 1e-3)
+        lost = np.where(kept > -EDGE * EDGE, 0.0, 0.5 / (EDGE * EDGE))
         return np.exp(exponent + kept), error + 4 * FUNCTION + 24 * U * np.abs(kept) + lost
 
     @cached_property
@@ -54,6 +54,11 @@ class Arm:
         """The relative round-off of `mass`."""
         weights, error = self.weights
         return 1.01 * float(weights @ error) / self.mass + 4 * U if self.mass > 0 else math.inf
+
+    @cached_property
+    def midpoint_zero(self) -> float:
+        """Lemma 2 on the real axis."""
+        return float(self.midpoint_error(np.zeros(1))[0])
 
     def midpoint_error(self, y: Floats) -> Floats:
         """Lemma 2: at least |h Σ f − ∫ f| for f = φ χ w^{s ± iy′} with any |y′| ≤ y, for each y."""

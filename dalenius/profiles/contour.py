@@ -133,7 +133,7 @@ def product(arms: list[tuple[Arm, int]], turns: list[Turns]) -> tuple[Complexes,
             size > 2 * error, times * (error / np.maximum(size - error, 1e-300) + rounding), np.inf
         )
         most += times * np.log(size + error)
-        moment, moment_error = log_moment(arm.window, arm.s)
+        moment, moment_error = log_moment(arm)
         scale, scale_error = scale + times * moment, scale_error + times * moment_error
     relative += 4 * U * len(arms) * (np.abs(log_size) + np.abs(angle)) + 4 * FUNCTION
     size = np.exp(log_size)

@@ -29,15 +29,17 @@ def half_erfc(values: Floats) -> Floats:
 
 FAR = 26.0
 """Where erfc is about to underflow."""
+EDGE = 9.0
+"""Beyond so many widths a cutoff is only bounded: what is left there is below e^{−81}."""
 
 
-def log_half_erfc(values: Floats) -> Floats:
-    """log(½ erfc); beyond FAR from above, by erfc z ≤ e^{−z²}/(z√π), which is off by less than 1/(2z²)."""
+def log_half_erfc(values: Floats, far: float = FAR) -> Floats:
+    """log(½ erfc); beyond `far` from above, by erfc z ≤ e^{−z²}/(z√π), which is off by less than 1/(2z²)."""
     result = np.zeros_like(values)
-    near = np.flatnonzero((values > -6.5) & (values <= FAR))
+    near = np.flatnonzero((values > -6.5) & (values <= far))
     result[near] = [math.log(0.5 * math.erfc(v)) for v in values[near].tolist()]
-    far = values > FAR
-    result[far] = -(values[far] ** 2) - np.log(2 * math.sqrt(math.pi) * values[far])
+    beyond = values > far
+    result[beyond] = -(values[beyond] ** 2) - np.log(2 * math.sqrt(math.pi) * values[beyond])
     return result
 
 
@@ -58,11 +60,11 @@ class Cutoff:
 
     def log_inside(self, x: Floats) -> Floats:
         """log χ(x)."""
-        return log_half_erfc((x - self.middle) / self.width)
+        return log_half_erfc((x - self.middle) / self.width, EDGE)
 
     def log_outside(self, x: Floats) -> Floats:
         """log(1 − χ(x))."""
-        return log_half_erfc((self.middle - x) / self.width)
+        return log_half_erfc((self.middle - x) / self.width, EDGE)
 
     def growth(self, t: float) -> float:
         """E = e^{(t/v)²}."""

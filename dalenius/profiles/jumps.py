@@ -16,7 +16,7 @@ import numpy as np
 
 from dalenius.profiles.arm import Arm, Complexes, Turns
 from dalenius.profiles.contour import midpoint, polar
-from dalenius.profiles.moments import AT_ZERO, log_moment
+from dalenius.profiles.moments import log_moment
 from dalenius.profiles.nodes import FUNCTION
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.rounding import U, exp_bound
@@ -40,9 +40,9 @@ class Jumps:
     @cached_property
     def sizes(self) -> tuple[float, float, float]:
         """log A(c), log B(c), and a bound on the error of their difference."""
-        log_a, error_a = log_moment(self.bulk, self.s)
-        b = self.arms[1]
-        error_b = b.mass_error + 1.02 * float(b.midpoint_error(AT_ZERO)[0]) / b.mass
+        (a, b) = self.arms
+        log_a, error_a = log_moment(a)
+        error_b = b.mass_error + 1.02 * b.midpoint_zero / b.mass
         log_b = math.log(b.mass)
         return log_a, log_b, error_a + 1.02 * error_b + 8 * U * (abs(log_a) + abs(log_b) + 4)
 
@@ -79,7 +79,7 @@ class Jumps:
         value, error = np.where(bad, 0.0, value), np.where(bad, most, error)
         z = c + 1j * step * np.arange(count)
         kernel = z * (z + 1)
-        scale_error = n * log_moment(self.bulk, self.s)[1]
+        scale_error = n * log_moment(self.arms[0])[1]
         return n * log_a, scale_error, value / kernel, (error + np.abs(value) * 8 * U) / np.abs(kernel)
 
     def _ratio(self, arm: Arm, sign: int, step: float, count: int) -> tuple[Complexes, Floats]:

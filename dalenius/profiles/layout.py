@@ -15,7 +15,6 @@ from dalenius.profiles.contour import Contour, lay, log_kappa
 from dalenius.profiles.cutoff import REACH, Cutoff
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.jumps import Jumps
-from dalenius.profiles.moments import AT_ZERO
 from dalenius.profiles.nodes import Nodes, Part
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch, log_sum
@@ -193,13 +192,16 @@ def _likely(sketch: Sketch, point: Saddle) -> Guess | None:
     need = sketch.target + point.c * point.epsilon
     if not 0 < point.k2 < math.inf:
         return None
-    extent = 1.05 * math.sqrt(2 * max(1.0, point.k - need) / point.k2)
-    theta = extent * math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
+    normal = math.sqrt(2 * max(1.0, point.k - need) / point.k2)
+    theta = normal * math.sqrt(point.k2 / sum(part.times for part in sketch.parts))
     if not point.light or theta > min(5.0, 0.5 / max(max(part.shifts) for part in sketch.parts)):
         return None
-    windows = _windows(sketch, point, extent)
-    far = _left_out(sketch, point, windows, extent, theta)
-    return (extent, windows, far) if far < need else None
+    for extent in (1.25 * normal, 1.6 * normal):
+        windows = _windows(sketch, point, extent)
+        far = _left_out(sketch, point, windows, extent, theta)
+        if far < need:
+            return extent, windows, far
+    return None
 
 
 def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
@@ -364,7 +366,7 @@ def _jump_reach(
 def log_most(window: Window, s: float) -> float:
     """At least log ∫ φ χ wˢ."""
     arm = Arm(window, s)
-    return math.log(arm.mass + float(arm.midpoint_error(AT_ZERO)[0])) + 2 * arm.mass_error
+    return math.log(arm.mass + arm.midpoint_zero) + 2 * arm.mass_error
 
 
 def spacing(sketch: Sketch, point: Saddle, log_mass: Callable[[Floats], Floats]) -> Spacing:

@@ -175,36 +175,36 @@ def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]
 
 def solve(reading: Reading, delta: float, epsilon: float) -> float:
     """ε with the middle of the reading near delta, by Newton on log δ; −1 where the reading has no digits."""
-    most = 3.0 / reading.contour.c
+    most, h = 3.0 / reading.contour.c, 1e-4 / reading.contour.c
     for _ in range(60):
-        low, high = reading.read(epsilon)
-        value, h = 0.5 * (low + high), 1e-4 / reading.contour.c
-        if high - low > 0.3 * value:
+        low, high = reading.reads(np.array([epsilon, epsilon + h]))
+        value, after = (float(v) for v in 0.5 * (low + high))
+        if high[0] - low[0] > 0.3 * value:
             return -1.0
-        slope = (0.5 * sum(reading.read(epsilon + h)) - value) / h
+        slope = (after - value) / h
         moved = math.log(delta / value) * value / slope if slope < 0 else math.copysign(most, value - delta)
         epsilon, before = max(0.0, epsilon + max(-most, min(most, moved))), epsilon
-        if abs(epsilon - before) <= 1e-12 * epsilon:
+        if abs(epsilon - before) <= 1e-7 * most:
             break
     return epsilon
 
 
 def bracket(reading: Reading, delta: float, epsilon: float) -> tuple[float, float]:
-    """The certified bracket around a solution."""
-    low, high = reading.read(epsilon)
+    """The certified bracket around a solution: outward in both directions until both sides are sure."""
     h = 1e-4 / reading.contour.c
-    slope = abs(sum(reading.read(epsilon + h)) - low - high) / (2 * h) + 1e-300
-    width = max((high - low) / slope, 4e-16 * epsilon, 1e-300)
-    return _side(reading, delta, epsilon, -width), _side(reading, delta, epsilon, width)
-
-
-def _side(reading: Reading, delta: float, epsilon: float, width: float) -> float:
+    low, high = reading.reads(np.array([epsilon, epsilon + h]))
+    slope = abs(float(low[1] + high[1] - low[0] - high[0])) / (2 * h) + 1e-300
+    miss = abs(0.5 * float(low[0] + high[0]) - delta)
+    width = max((0.6 * float(high[0] - low[0]) + 1.1 * miss) / slope, 4e-16 * epsilon, 1e-300)
+    below, above = 0.0, math.inf
     for _ in range(60):
-        if width < 0 and epsilon + width <= 0:
-            return 0.0
-        at = epsilon + width
-        low, high = reading.read(at)
-        if (width > 0 and high <= delta) or (width < 0 and low >= math.nextafter(delta, 1.0)):
-            return at
-        width *= 1.7
-    return math.inf if width > 0 else 0.0
+        ends = np.array([max(epsilon - width, 0.0), epsilon + width])
+        low, high = reading.reads(ends)
+        if below == 0.0 and low[0] >= math.nextafter(delta, 1.0):
+            below = float(ends[0])
+        if above == math.inf and high[1] <= delta:
+            above = float(ends[1])
+        if above < math.inf and (below > 0 or ends[0] == 0):
+            break
+        width *= 1.5
+    return below, above

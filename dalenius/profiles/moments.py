@@ -16,23 +16,21 @@ from dalenius.profiles.nodes import FUNCTION, Nodes, Part, normal_tail
 from dalenius.profiles.rounding import U, exp_bound
 from dalenius.profiles.window import Window
 
-AT_ZERO = np.zeros(1)
 
-
-def log_moment(window: Window, s: float) -> tuple[float, float]:
+def log_moment(arm: Arm) -> tuple[float, float]:
     """log ∫ φ χ wˢ over the grid, and a bound on its error: the better of two summations."""
-    arm = Arm(window, s)
     if not 0 < arm.mass < math.inf:
         return 0.0, math.inf
-    slip = arm.mass_error + 1.01 * float(arm.midpoint_error(AT_ZERO)[0]) / arm.mass
     size = abs(math.log(arm.mass))
+    around = _around_one(arm) if size < 0.5 else (0.0, math.inf)
+    slip = arm.mass_error + 1.01 * arm.midpoint_zero / arm.mass
     direct = (math.log(arm.mass), 1.02 * slip + FUNCTION * (1 + size)) if slip < 0.01 else (0.0, math.inf)
-    around = _around_one(window, s, arm) if size < 0.5 else (0.0, math.inf)
     return direct if direct[1] < around[1] else around
 
 
-def _around_one(window: Window, s: float, arm: Arm) -> tuple[float, float]:
+def _around_one(arm: Arm) -> tuple[float, float]:
     """The same from the difference to 1."""
+    window, s = arm.window, arm.s
     nodes, inside, outside = window.nodes, np.exp(window.log_inside), np.exp(window.log_outside)
     (v, v_error), (log, log_error) = nodes.excess, nodes.log
     density = np.exp(nodes.log_density)
@@ -46,7 +44,7 @@ def _around_one(window: Window, s: float, arm: Arm) -> tuple[float, float]:
     error += inside * np.abs(grown - s * v) * (4 * FUNCTION + 24 * U * np.abs(window.log_inside))
     relative = U * (2 * nodes.x * nodes.x + 24) + FUNCTION + nodes.step_error
     slip = 1.01 * float(density @ error + np.abs(terms) @ relative) + _beyond(window, s)
-    slip += float(arm.midpoint_error(AT_ZERO)[0])
+    slip += arm.midpoint_zero
     value = math.fsum(terms)
     if 1 + value <= 2 * slip:
         return -math.inf, math.inf
@@ -71,7 +69,7 @@ def _beyond(window: Window, s: float) -> float:
 
 def log_lowered(window: Window, t: float) -> float:
     """At least log ∫ φ w^{−t} over the whole line for t > 0; `window` must not cut anything off."""
-    value, error = log_moment(window, -t)
+    value, error = log_moment(Arm(window, -t))
     part = window.nodes.part
     least = -math.log(part.weights[part.shifts.index(0.0)])
     left = normal_tail(-float(window.nodes.edges[0])) * exp_bound(t * least * (1 + 8 * U))
@@ -92,7 +90,7 @@ def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[floa
     right = 14.0 + (s * top if s > 0 else 0.0)
     step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0)))
     nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(right / step))
-    value, error = log_moment(Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0)), s)
+    value, error = log_moment(Arm(Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0)), s))
     least = -math.log(part.weights[part.shifts.index(0.0)])
     left = normal_tail(-float(nodes.edges[0])) * exp_bound(max(0.0, -s) * least * (1 + 8 * U))
     over = normal_tail(float(nodes.edges[-1]) - max(0.0, s) * top) * exp_bound(max(0.0, s * top) ** 2 / 2)

@@ -28,7 +28,7 @@ NEARLY = 6.2
 """Widths from the level that settles the outcome to the middle of a cutoff: ½ erfc(5.5) < 4e-15."""
 
 
-FIRST, THEN = np.linspace(0, 1, 40), np.linspace(0, 1, 9)
+FIRST, THEN = np.linspace(0, 1, 28), np.linspace(0, 1, 9)
 """Where the minimum of the integrand is looked for, in two rounds."""
 Kept = tuple[int, Floats]
 """How many nodes of a grid are kept, and the logarithm of the cutoff there."""
@@ -206,7 +206,10 @@ class Sketch:
 
     def estimate(self, epsilon: float) -> float:
         """log δ(ε), to a few per cent."""
-        point = self.saddle(epsilon)
+        return self._estimate(self.saddle(epsilon))
+
+    def _estimate(self, point: Saddle) -> float:
+        epsilon = point.epsilon
         if not point.light and self.reserve[0] < 0.5 * epsilon and self.sign > 0:
             return self._single_jump(epsilon, point)
         log_body = point.size - 0.5 * math.log(2 * math.pi * (point.k2 + point.c**-2 + (1 + point.c) ** -2))
@@ -235,24 +238,21 @@ class Sketch:
             p += part.times * math.log1p(-min(0.5, float(density @ (1 + grid.excess[0]))))
         return max(0.0, -math.expm1(p) + math.exp(min(700.0, epsilon)) * math.expm1(q))
 
-    def epsilon(self, bias: float = 0.0) -> float:
-        """ε at which the estimate of log δ is log_delta + bias, or 0: Newton with slope −c, in a bracket."""
-        k1, k2 = (
-            float(v[0])
-            for v in self.cumulants(np.array([1e-9]), [(len(g.x), np.zeros(len(g.x))) for g in self.grids])[
-                1:
-            ]
-        )
+    def epsilon(self) -> float:
+        """ε at which the estimate of log δ is log_delta, or 0: Newton with slope −c, in a bracket."""
+        whole = [(len(grid.x), np.zeros(len(grid.x))) for grid in self.grids]
+        _, k1, k2 = (float(v[0]) for v in self.cumulants(np.array([1e-9]), whole))
         low, high, before = 0.0, math.inf, math.inf
         epsilon = max(k1, 0.0) + math.sqrt(-k2 * self.log_delta)
         for _ in range(60):
-            gap = self.estimate(epsilon) - self.log_delta - bias
-            if abs(gap) < 0.2 or high - low < 1e-3 * high:
+            point = self.saddle(epsilon)
+            gap = self._estimate(point) - self.log_delta
+            if abs(gap) < 0.5 or high - low < 1e-3 * high:
                 return epsilon
             low, high = (epsilon, high) if gap > 0 else (low, epsilon)
-            if high < 1e-3 * self.sizes[0] and self.estimate(0.0) < self.log_delta + bias:
+            if high < 1e-3 * self.sizes[0] and self.estimate(0.0) < self.log_delta:
                 return 0.0
-            moved = epsilon + gap / self.saddle(epsilon).c
+            moved = epsilon + gap / point.c
             if low < moved < high and abs(gap) < 0.7 * before:
                 epsilon = moved
             else:

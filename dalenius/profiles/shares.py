@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.profiles.arm import sum_bound
+from dalenius.profiles.arm import Arm, sum_bound
 from dalenius.profiles.contour import log_kappa
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.moments import log_lowered, log_moment
@@ -127,7 +127,7 @@ class Lower:
 
     @cached_property
     def _moments(self) -> tuple[tuple[float, float], ...]:
-        return tuple(log_moment(self.window, s) for s in (1 + self.exponent, 0.0, 1.0))
+        return tuple(log_moment(Arm(self.window, s)) for s in (1 + self.exponent, 0.0, 1.0))
 
 
 def whole(part: Part, left: float, right: float) -> Window:
