@@ -78,8 +78,10 @@ class Arm:
             log, plain = float(window.line(t)[0][end]), float(window.line(0.0)[0][end])
             slope = window.nodes.part.slope(float(window.nodes.edges[end])) * math.exp(plain - log)
             rate = 2 * math.pi / window.nodes.step - y * slope - t * (0.5 + window.width**-2)
-            size = exp_bound(self._log_size(end, t) + window.log_kept(end))
-            total += np.where(rate > 0, 2.01 * size / np.maximum(rate, 1e-300), np.inf)
+            size = self._log_size(end, t) + window.log_kept(end)
+            total += [
+                2.01 * exp_bound(size + max(0.0, -r) * t) * (min(t, 1 / r) if r > 0 else t) for r in rate
+            ]
         return total
 
     def _log_size(self, end: int, t: float) -> float:

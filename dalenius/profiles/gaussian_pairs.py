@@ -143,17 +143,17 @@ class MixturePair(Pair):
         from dalenius.profiles.moments import line_moment
 
         s = -order if self.backward else 1 + order
-        return line_moment(self.part, s, self._closed(s))
+        return line_moment(self.part, s, self._closed(order))
 
-    def _closed(self, s: float) -> Interval:
+    def _closed(self, order: float) -> Interval:
         """Convexity above, the largest single term below."""
         with flint.ctx.workprec(BITS):
-            t = ball(s)
+            t = -ball(order) if self.backward else 1 + ball(order)
             each = [(ball(p), ball(a)) for a, p in self.atoms]
             upper = sum((p * (t * (t - 1) * a * a / 2).exp() for p, a in each), ball(0.0)).log()
             lower = max(interval(p.log() * t + t * (t - 1) * a * a / 2)[0] for p, a in each)
             top = interval(upper)[1]
-        return (max(0.0, lower) if s > 0 else 0.0, top)
+        return (0.0 if self.backward else max(0.0, lower), top)
 
     @property
     def support(self) -> tuple[float, float]:

@@ -55,21 +55,18 @@ class MixtureProfile:
         """Enclose δ(ε) for ε ≥ 0."""
         if epsilon >= self.top:
             return 0.0, 0.0
-        most = self._chernoff(epsilon)
-        if most < NOTHING:
+        if epsilon > 50 and (most := self._chernoff(epsilon, ORDERS)) < NOTHING:
             return 0.0, most
         found = self._read(epsilon)
         if found is None or found[1] - found[0] > WIDE * found[1]:
             return tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
         return found
 
-    def _chernoff(self, epsilon: float) -> float:
-        """At least δ(ε), to be compared with nothing: κ(t) e^{K(t) − tε} at a few t."""
-        if epsilon < 50:
-            return 1.0
+    def _chernoff(self, epsilon: float, orders: tuple[float, ...]) -> float:
+        """At least δ(ε): κ(t) e^{K(t) − tε} at the best of a few t."""
         logs = (
             sum(n * pair.log_moment(t)[1] for pair, n in self.worst) + log_kappa(t) - t * epsilon
-            for t in ORDERS
+            for t in orders
         )
         return 1.01 * exp_bound(min(logs)) + TINY
 
@@ -101,8 +98,11 @@ class MixtureProfile:
         """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
         if epsilon >= self.top:
             return True
-        reading = self._at(Sketch(self.parts, self.sign, math.log(delta), self.squared), epsilon)
-        return reading is not None and reading.read(epsilon)[1] <= delta
+        sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
+        reading = self._at(sketch, epsilon)
+        if reading is not None and reading.read(epsilon)[1] <= delta:
+            return True
+        return self._chernoff(epsilon, (sketch.steepest(epsilon),)) <= delta
 
     def _read(self, epsilon: float) -> tuple[float, float] | None:
         for at, reading in self._readings:

@@ -79,21 +79,31 @@ def log_lowered(window: Window, t: float) -> float:
     return value + error + (left + right) * math.exp(-value) if error < 1 else math.inf
 
 
+@np.errstate(all="ignore")
 def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[float, float]:
-    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` encloses it too, and serves far out.
+    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` encloses it too, and serves past e^650.
 
-    Beyond x, w(x) ≤ e^{ax} with a the largest shift, so for s > 1 the tail is at most e^{s²a²/2} Φ(sa − x).
+    Beyond x, λ grows with slope at most a, the largest shift, so for s > 1 the tail is at most
+    w(x)ˢφ(x)/(x − sa). The answer holds for every exponent within one rounding of s.
     """
     top = max(part.shifts)
-    if abs(s) * top > 40 or 0.0 not in part.shifts:
+    if (closed[1] > 650 and s > 0) or 0.0 not in part.shifts:
         return closed
-    right = 14.0 + (s * top if s > 0 else 0.0)
-    step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0)))
-    nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(right / step))
-    value, error = log_moment(Arm(Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0)), s))
-    least = -math.log(part.weights[part.shifts.index(0.0)])
-    left = normal_tail(-float(nodes.edges[0])) * exp_bound(max(0.0, -s) * least * (1 + 8 * U))
-    over = normal_tail(float(nodes.edges[-1]) - max(0.0, s) * top) * exp_bound(max(0.0, s * top) ** 2 / 2)
-    over *= exp_bound(max(0.0, s * float(part.log(nodes.edges[-1:])[0]))) if s < 0 else 1.0
-    spill = (left + over) * math.exp(-max(0.0, value))
+    last = 14.0 + max(0.0, s * top)
+    step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0 if s > 0 else 1.0)))
+    nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(last / step))
+    window = Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0))
+    value, error = log_moment(Arm(window, s))
+    right, log = float(nodes.edges[-1]), float(window.line(0.0)[0][-1])
+    if s > 0:
+        spill = normal_tail(-float(nodes.edges[0])) * math.exp(-max(0.0, value))
+        spill += 1.001 * exp_bound(s * log - right * right / 2 - max(0.0, value)) / (right - s * top)
+    else:
+        least = -math.log(part.weights[part.shifts.index(0.0)])
+        tails = (normal_tail(-float(nodes.edges[0])), least), (normal_tail(right), -log)
+        spill = sum(tail * exp_bound(-s * max(0.0, size) * (1 + 8 * U)) for tail, size in tails)
+        spill *= math.exp(-max(0.0, value))
+    error += 2 * U * abs(s) * float(np.abs(window.line(0.0)[0]).max())
+    if not error + spill < math.inf:
+        return closed
     return max(closed[0], value - error, 0.0), min(closed[1], value + error + spill)

@@ -173,6 +173,12 @@ class Sketch:
         near = self._saddle(epsilon, cutoffs, light)
         return point if self._clear(point) and point.size < near.size + GAIN else near
 
+    def steepest(self, epsilon: float) -> float:
+        """Where Chernoff's bound is least for the law without cutoffs."""
+        c = np.geomspace(0.003 / self.sizes[1], 300 / self.sizes[0], 60)
+        whole = [(len(grid.x), np.zeros(len(grid.x))) for grid in self.grids]
+        return float(c[int(np.argmin(self.cumulants(c, whole)[0] - c * epsilon - np.log1p(c)))])
+
     def under(self, epsilon: float, cutoff: Cutoff) -> Saddle:
         """The same for the law under a given cutoff."""
         return self._saddle(epsilon, [cutoff], light=True)
