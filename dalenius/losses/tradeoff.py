@@ -25,7 +25,7 @@ from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample
 from dalenius.profiles.rounding import U
 
-COARSE, FINE = 161, 33
+COARSE, FINE = 129, 21
 """Knots of the first and of the second look."""
 
 

@@ -21,7 +21,7 @@ from dalenius.profiles.arm import Arm, Complexes, Turns
 from dalenius.profiles.moments import log_moment
 from dalenius.profiles.nodes import FUNCTION
 from dalenius.profiles.pair import Floats
-from dalenius.profiles.rounding import U, exp_bound
+from dalenius.profiles.rounding import U
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,7 @@ class Contour:
         low, high = self.reads(np.array([epsilon]))
         return float(low[0]), float(high[0])
 
+    @np.errstate(over="ignore")
     def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose the integral at every ε of an array."""
         exponent = self.log_scale - self.c * epsilon
@@ -59,9 +60,8 @@ class Contour:
         relative = np.expm1(self.scale_error + 4 * U * (abs(self.log_scale) + self.c * far + 8) + FUNCTION)
         value = scale * turned.real
         error = 1.01 * (scale * moved * (1 + relative) + np.abs(value) * relative)
-        cut = np.array([exp_bound(v) for v in (self.log_truncation - self.c * epsilon).tolist()])
-        alias = np.array([self._aliased(e) for e in epsilon.tolist()])
-        return value - error - cut - alias, value + error + cut
+        cut = np.exp(self.log_truncation - self.c * epsilon)
+        return value - error - cut - self._aliased(epsilon), value + error + cut
 
     @cached_property
     def _halved(self) -> Complexes:
@@ -77,11 +77,11 @@ class Contour:
         size = float(np.abs(self.terms).sum() + self.errors.sum())
         return size if size < math.inf else math.inf
 
-    def _aliased(self, epsilon: float) -> float:
+    def _aliased(self, epsilon: Floats) -> Floats:
         """At least what aliasing adds; `alias` is c′ and an upper bound on K(c′)."""
         wave, (c, k) = 2 * math.pi / self.step, self.alias
         below = math.exp(-self.c * wave)
-        above = exp_bound(log_kappa(c) + k - c * epsilon - (c - self.c) * wave)
+        above = np.exp(log_kappa(c) + k - c * epsilon - (c - self.c) * wave)
         return 1.01 * (below / (1 - below) + above / -math.expm1(-(c - self.c) * wave))
 
 

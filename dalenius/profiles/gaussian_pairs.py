@@ -111,11 +111,7 @@ class MixturePair(Pair):
     def _threshold(self, level: Floats) -> tuple[Floats, Floats]:
         """x with λ(x) near `level`, and at least e^ε times the mass between it and the exact one."""
         far = max(self.part.shifts)
-        low, high = np.full_like(level, -40.0), np.full_like(level, 40.0 + far)
-        for _ in range(70):
-            middle = 0.5 * (low + high)
-            above = self.part.log(middle) > level
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        low, high = self._bracket(level, far)
         gap = (
             high
             - low
@@ -129,6 +125,25 @@ class MixturePair(Pair):
             miss = 2 * weight * np.minimum(density * gap, 1.0) * apart
         inside = (low > -40.0) & (high < 40.0 + far)
         return low, np.where(inside, miss, 1e-300)
+
+    def _bracket(self, level: Floats, far: float) -> tuple[Floats, Floats]:
+        """Where λ crosses the level, in [−40, 40 + a]: from the closed form for one shift, or by halving."""
+        low, high = np.full_like(level, -40.0), np.full_like(level, 40.0 + far)
+        if len(self.atoms) == 2 and self.atoms[0][0] == 0:
+            guess = (
+                np.log1p(np.expm1(np.minimum(level, 700.0)) / self.part.weights[1]) + far * far / 2
+            ) / far
+            near = 4e-13 * (1 + np.abs(guess))
+            left, right = self.part.log(guess - near), self.part.log(guess + near)
+            sure = (np.abs(guess) < 39) & (left <= level) & (level < right) & (level < 700)
+            low, high = np.where(sure, guess - near, low), np.where(sure, guess + near, high)
+            if sure.all():
+                return low, high
+        for _ in range(70):
+            middle = 0.5 * (low + high)
+            above = self.part.log(middle) > level
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return low, high
 
     def _slope(self, x: Floats) -> Floats:
         """λ′."""

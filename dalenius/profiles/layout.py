@@ -232,7 +232,7 @@ def _left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: floa
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
-LOOSE = 11.0
+LOOSE = 9.0
 """By how much the integrand may exceed δ, in logarithms, before bulk and jumps are read separately."""
 SPLIT_FROM = 300
 """A lower cutoff is tried once a contour without one would need more nodes than this."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from dalenius.profiles.rounding import TINY, U, exp_bound
 
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
+FARTHER = 3.0
+"""The same for reading many ε, where a few digits less do."""
 NOTHING = 1e-250
 """A δ below this is not looked at more closely."""
 ORDERS = (0.25, 1.0, 4.0, 16.0)
@@ -45,7 +48,7 @@ class MixtureProfile:
     proof: bool = False
     _readings: list[tuple[float, Reading]] = field(default_factory=list, compare=False, repr=False)
 
-    @property
+    @cached_property
     def top(self) -> float:
         """The largest possible loss, rounded up."""
         return math.fsum(n * pair.support[1] for pair, n in self.worst) * (1 + 4 * U)
@@ -76,22 +79,24 @@ class MixtureProfile:
         low, high = np.zeros_like(epsilon), np.zeros_like(epsilon)
         start, end = 0, int(np.searchsorted(epsilon, self.top))
         while start < end:
-            found = self._read(float(epsilon[start]))
-            if found is None or found[1] - found[0] > WIDE * found[1]:
+            at, reading = self._serving(float(epsilon[start]))
+            if reading is None:
                 low[start], high[start] = self.delta(float(epsilon[start]))
                 start += 1
                 continue
-            at, reading = next((a, r) for a, r in self._readings if self._serves(a, r, float(epsilon[start])))
-            stop = min(
-                end, max(start + 1, int(np.searchsorted(epsilon, at + 0.5 * CLOSE / reading.contour.c)))
-            )
+            stop = min(end, max(start + 1, int(np.searchsorted(epsilon, at + FARTHER / reading.contour.c))))
             low[start:stop], high[start:stop] = reading.reads(epsilon[start:stop])
             start = stop
         return low, high
 
-    @staticmethod
-    def _serves(at: float, reading: Reading, epsilon: float) -> bool:
-        return abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE
+    def _serving(self, epsilon: float) -> tuple[float, Reading | None]:
+        """A contour near ε, laid now if there is none, and where it was laid; None if it comes out wide."""
+        for at, reading in self._readings:
+            if abs(at - epsilon) * reading.contour.c < CLOSE:
+                return at, reading
+        found = self._read(epsilon)
+        wide = found is None or found[1] - found[0] > WIDE * found[1]
+        return epsilon, None if wide else self._readings[-1][1]
 
     @np.errstate(all="ignore")
     def private(self, epsilon: float, delta: float) -> bool:
@@ -106,7 +111,7 @@ class MixtureProfile:
 
     def _read(self, epsilon: float) -> tuple[float, float] | None:
         for at, reading in self._readings:
-            if self._serves(at, reading, epsilon):
+            if abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE:
                 return reading.read(epsilon)
         log_delta = -30.0
         for _ in range(10):
@@ -149,7 +154,7 @@ class MixtureProfile:
             if reading is not None and reading.read(0.0)[1] <= delta:
                 return 0.0, 0.0
         low, high = 0.0, math.inf
-        for _ in range(12):
+        for _ in range(6):
             reading = self._at(sketch, guess)
             if reading is None:
                 return None

@@ -81,7 +81,7 @@ def log_lowered(window: Window, t: float) -> float:
 
 @np.errstate(all="ignore")
 def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[float, float]:
-    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` encloses it too, and serves past e^650.
+    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` does too, and serves past e^650.
 
     Beyond x, λ grows with slope at most a, the largest shift, so for s > 1 the tail is at most
     w(x)ˢφ(x)/(x − sa). The answer holds for every exponent within one rounding of s.
