@@ -120,26 +120,25 @@ class Gap(Window):
         less = np.where(below, self.cutoff.log_outside(x), self.lower.log_inside(x))
         return np.asarray(more + np.log(-np.expm1(np.minimum(less - more, -1e-300))))
 
+    @cached_property
+    def _edge_logs(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """log(1 − χ₁), log(1 − χ₂), log χ₁ and log χ₂ at the edges."""
+        edges, cutoffs = self.nodes.edges, (self.lower, self.cutoff)
+        below, above = ([getattr(k, side)(edges) for k in cutoffs] for side in ("log_outside", "log_inside"))
+        return below[0], below[1], above[0], above[1]
+
     def log_kept(self, end: int) -> float:
         """log κ with |χ₂ − χ₁|(x+iτ) ≤ κ e^{(τ/v)²} at an edge."""
-        x = self.nodes.edges[[end]]
-        below, above = (
-            np.logaddexp(*(getattr(cutoff, side)(x)[0] for cutoff in (self.lower, self.cutoff)))
-            for side in ("log_outside", "log_inside")
-        )
-        return float(min(below, above))
+        out_1, out_2, in_1, in_2 = (logs[end] for logs in self._edge_logs)
+        return float(min(np.logaddexp(out_1, out_2), np.logaddexp(in_1, in_2)))
 
     def log_most_inside(self, t: float) -> Floats:
         """At least log|χ₂ − χ₁|(x+it) for all x of each cell: complements grow with x, cutoffs fall."""
-        left, right = self.nodes.edges[:-1], self.nodes.edges[1:]
-        grown = (t / self.lower.width) ** 2, (t / self.cutoff.width) ** 2
-        pairs = tuple(zip((self.lower, self.cutoff), grown, strict=True))
-        below = np.logaddexp(*(g + cutoff.log_outside(right) for cutoff, g in pairs))
-        above = np.logaddexp(*(g + cutoff.log_inside(left) for cutoff, g in pairs))
-        middle = np.logaddexp(
-            np.logaddexp(0.0, grown[1] + self.cutoff.log_outside(right)),
-            grown[0] + self.lower.log_inside(left),
-        )
+        low, high = (t / self.lower.width) ** 2, (t / self.cutoff.width) ** 2
+        out_1, out_2, in_1, in_2 = self._edge_logs
+        below = np.logaddexp(low + out_1[1:], high + out_2[1:])
+        above = np.logaddexp(low + in_1[:-1], high + in_2[:-1])
+        middle = np.logaddexp(np.logaddexp(0.0, high + out_2[1:]), low + in_1[:-1])
         return np.minimum(np.minimum(below, above), middle)
 
 
