@@ -161,7 +161,7 @@ class Arm:
         (weights, error), (log, log_error) = self.weights, self.window.nodes.log
         total = turns.sums(weights)
         y, size = turns.step * np.arange(turns.count), np.abs(log)
-        rounding = self.mass_error + (9 * len(weights) + 80) * U + 12 * FUNCTION
+        rounding = self.mass_error + (9 * turns.depth + 80) * U + 12 * FUNCTION
         near = float(weights @ (error * size)) + rounding * float(weights @ size)
         far = 8 * (float(weights @ error) + rounding * self.mass)
         moved = np.minimum(y * float(weights @ (log_error + 4 * U * size)), 2 * self.mass)
@@ -186,11 +186,18 @@ class Turns:
         """The large angles."""
         return turned(self.loss, self.step * BLOCK * np.arange(-(-self.count // BLOCK), dtype=np.float64))
 
+    @property
+    def depth(self) -> int:
+        """How many additions a term goes through: all in a matrix product, few where numpy sums in pairs."""
+        n = len(self.loss)
+        return n if self.count > BLOCK else 24 + n.bit_length()
+
     def sums(self, weights: Floats) -> Complexes:
         """Σ weights (e^{iky·loss} − 1), a matrix product once count is large."""
-        first = self.small @ weights
         if self.count <= BLOCK:
-            return first
+            paired: Complexes = (self.small * weights).sum(axis=1)
+            return paired
+        first = self.small @ weights
         large = self.large * weights
         total: Complexes = (large @ self.small.T + large.sum(axis=1)[:, None] + first).ravel()[: self.count]
         return total

@@ -22,6 +22,8 @@ from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
 from dalenius.profiles.shares import Lower, Upper, taken, taken_step
 from dalenius.profiles.window import Gap, Window
 
+MOST_MASS = 500.0
+"""The logarithm of the largest moment of one release that is asked for."""
 NARROWEST = 0.003
 """The narrowest cutoff."""
 MOST_CELLS = 1 << 16
@@ -232,7 +234,7 @@ def _left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: floa
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
-LOOSE = 9.0
+LOOSE = 7.0
 """By how much the integrand may exceed δ, in logarithms, before bulk and jumps are read separately."""
 SPLIT_FROM = 300
 """A lower cutoff is tried once a contour without one would need more nodes than this."""
@@ -372,7 +374,9 @@ def log_most(window: Window, s: float) -> float:
 def spacing(sketch: Sketch, point: Saddle, log_mass: Callable[[Floats], Floats]) -> Spacing:
     """c near the saddle, c′ and Λ for which aliasing meets the target with the fewest nodes."""
     c = point.c * FACTORS
-    size = log_mass(c) - c * point.epsilon
+    mass = log_mass(c)
+    most = MOST_MASS * sum(part.times for part in sketch.parts)
+    size = np.where(mass < most, mass - c * point.epsilon, np.inf)
     kappa = np.array([log_kappa(v) for v in c.tolist()])
     best = (math.inf, 5, 6)
     for i in np.nonzero((FACTORS <= 1) & (size < size[FACTORS <= 1].min() + 2.5))[0].tolist():
