@@ -5,8 +5,8 @@ composition of pairs, floating-point error included (`profile`). The routes to i
 
     closed             Gaussians alone
     mixture_profile    Gaussian mixtures by contour integral: nodes, cutoff, window, arm, moments, contour,
-                       jumps and shares are proved in docs/proofs/contour.md; plan and layout choose; proof
-                       evaluates in balls
+                       jumps and shares are proved in docs/proofs/contour.md; plan, layout and splitting
+                       choose; reading puts all together, and proof evaluates in balls
     discrete           all other pairs: binomial sums, laws on a lattice (lattice, convolution, composed), and
                        any pair through its divergence (dots, grid, saddle)
 

@@ -16,10 +16,10 @@ import numpy as np
 from dalenius.profiles.contour import log_kappa
 from dalenius.profiles.discrete import discrete_profile
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
-from dalenius.profiles.layout import Exactly, Reading, read_at
 from dalenius.profiles.nodes import Part
 from dalenius.profiles.pair import Floats, Worst
 from dalenius.profiles.plan import Sketch
+from dalenius.profiles.reading import Exactly, Reading, read_at
 from dalenius.profiles.rounding import TINY, U, exp_bound
 
 CLOSE = 2.0

@@ -1,0 +1,199 @@
+"""From a sketch to a certified reading of δ near ε: a contour, and the shares of δ beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dalenius.profiles.arm import Arm
+from dalenius.profiles.contour import Contour, lay
+from dalenius.profiles.cutoff import Cutoff
+from dalenius.profiles.gaussian_pairs import MixturePair
+from dalenius.profiles.layout import Guess, Spacing, fine, left_out, likely, reach, spacing, windows_for
+from dalenius.profiles.pair import Floats
+from dalenius.profiles.plan import Saddle, Sketch
+from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
+from dalenius.profiles.shares import Lower, Upper, taken
+from dalenius.profiles.splitting import Split, split_at, valley
+from dalenius.profiles.window import Window
+
+MOST_NODES = 1 << 13
+"""The most nodes in Im z that a contour may have."""
+LOOSE = 7.0
+"""By how much the integrand may exceed δ, in logarithms, before bulk and jumps are read separately."""
+SPLIT_FROM = 300
+"""A lower cutoff is tried once a contour without one would need more nodes than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A contour with the shares of δ beside it."""
+
+    contour: Contour
+    upper: Upper
+    lower: Lower | Bulk | None
+
+    def read(self, epsilon: float) -> tuple[float, float]:
+        """Enclose δ(ε)."""
+        low, high = self.reads(np.array([epsilon]))
+        return float(low[0]), float(high[0])
+
+    def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an array."""
+        low, high = self.contour.reads(epsilon)
+        for share in (self.upper, self.lower):
+            if share is not None:
+                more = np.array([share.share(e) for e in epsilon.tolist()])
+                low, high = low + more[:, 0], high + more[:, 1]
+        slack = 4e-15 * np.abs(high) + self.upper.left
+        low = np.where(low <= high, low, math.nan)
+        high = np.where(np.isnan(low), math.nan, high)
+        return np.maximum(0.0, np.nan_to_num(low - slack, nan=0.0)), np.minimum(
+            1.0, np.nan_to_num(high + slack, nan=1.0)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Bulk:
+    """The share of outcomes without any jump, read from a contour of its own."""
+
+    contour: Contour
+    left: float
+
+    def share(self, epsilon: float) -> tuple[float, float]:
+        """Enclose it."""
+        return self.contour.read(epsilon)
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """The exact parameters, for an evaluation in balls."""
+
+    pairs: list[MixturePair]
+    squared: Fraction
+
+
+def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> Reading | None:
+    """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound."""
+    with np.errstate(all="ignore"):
+        try:
+            return _read_at(sketch, epsilon, exactly)
+        except ArithmeticError:
+            return None
+
+
+def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
+    point = sketch.saddle(epsilon)
+    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    loose = point.k - point.c * epsilon - sketch.log_delta > LOOSE
+    if loose and len(sketch.parts) == 1 and not sketch.squared:
+        split = valley(sketch, point)
+        reading = None if split is None else _read_jumps(sketch, point, split, exactly)
+        if reading is not None:
+            return reading
+    moved = replace(point, c=plain.c)
+    found = likely(sketch, moved) or _searched(sketch, moved, plain)
+    if isinstance(found, Split):
+        return _read_jumps(sketch, point, found, exactly)
+    laid = _laid(sketch, plain, found, exactly)
+    return None if laid is None else Reading(laid, _upper(sketch, point, found[1]), None)
+
+
+def _laid(sketch: Sketch, plain: Spacing, found: Guess, exactly: Exactly | None) -> Contour | None:
+    """The contour without a lower cutoff."""
+    extent, windows, far = found
+    count = extent * plain.wave / (2 * math.pi) + 2
+    if not count < MOST_NODES:
+        return None
+    s, nodes = sketch.exponent(plain.c), math.ceil(count)
+    arms = [(Arm(w, s), part.times) for w, part in zip(windows, sketch.parts, strict=True)]
+    step = extent / (nodes - 1)
+    laid = (
+        lay(arms, sign=sketch.sign, c=plain.c, step=step, count=nodes, squared=sketch.squared)
+        if exactly is None
+        else lay_in_balls(
+            arms, pairs=exactly.pairs, c=plain.c, step=step, count=nodes, squared=exactly.squared
+        )
+    )
+    steeper = plain.steeper
+    most = sum(n * log_most(w, sketch.exponent(steeper)) for w, (_, n) in zip(windows, arms, strict=True))
+    alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
+    return Contour(laid[0], laid[1], plain.c, step, laid[2], laid[3], far + 0.01, alias)
+
+
+def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | None) -> Reading | None:
+    """The same where the bulk is taken out."""
+    nodes = math.ceil(split.extent * split.spacing.wave / (2 * math.pi)) + 2
+    (part,), c = sketch.parts, split.spacing.c
+    jumps = split.windows(sketch, point.cutoffs[0], sketch.exponent(c))
+    edges = jumps.jumps.nodes.edges
+    if nodes > MOST_NODES or not jumps.jumps.lower.within(
+        jumps.jumps.cutoff, float(jumps.bulk.nodes.edges[0]), float(edges[-1])
+    ):
+        return None
+    step = split.extent / (nodes - 1)
+    laid = (
+        jumps.lay(sign=sketch.sign, c=c, step=step, count=nodes)
+        if exactly is None
+        else jumps_in_balls(jumps, pair=exactly.pairs[0], c=c, step=step, count=nodes)
+    )
+    far = jumps.log_far(split.extent, split.theta) - math.log(math.pi * split.extent)
+    alias = (split.spacing.steeper, replace(jumps, s=sketch.exponent(split.spacing.steeper)).log_most())
+    contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
+    left = float(jumps.bulk.nodes.edges[0])
+    if split.exponent is not None:
+        lower: Lower | Bulk = Lower(jumps.bulk, part.times, sketch.sign, split.exponent)
+        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower)
+    bulk = _read_bulk(sketch, point.epsilon, jumps.bulk.cutoff, exactly)
+    if bulk is None:
+        return None
+    return Reading(contour, _upper(sketch, point, [jumps.jumps], max(left, bulk.left)), bulk)
+
+
+def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly | None) -> Bulk | None:
+    """A contour of its own for outcomes without any jump."""
+    point = sketch.under(epsilon, cutoff)
+    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    moved = replace(point, c=plain.c)
+    extent, theta = reach(sketch, moved, [cutoff])
+    if not extent * plain.wave < 2 * math.pi * MOST_NODES:
+        return None
+    window = fine(sketch, 0, cutoff, extent, sketch.exponent(plain.c), keep=True)
+    far = left_out(sketch, moved, [window], extent, theta)
+    laid = _laid(sketch, plain, (extent, [window], far), exactly)
+    return None if laid is None else Bulk(laid, float(window.nodes.edges[0]))
+
+
+def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float | None = None) -> Upper:
+    tails = zip(sketch.parts, windows, sketch.cuts, strict=True)
+    return Upper(
+        tuple(taken(part, w.cutoff, tail + 2) for part, w, (_, tail) in tails),
+        tuple(part.times for part in sketch.parts),
+        tuple((float(w.nodes.edges[0]) if left is None else left, float(w.nodes.edges[-1])) for w in windows),
+        sketch.sign,
+        None if point.light else sketch.reserve[1],
+        sketch.squared,
+    )
+
+
+def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
+    """The least extent found, with the bulk taken out if that pays."""
+    extent, theta = reach(sketch, point, point.cutoffs)
+    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
+        split = split_at(sketch, point, point.cutoffs[0])
+        if split is not None and split.extent * split.spacing.wave < extent * plain.wave:
+            return split
+    if not extent * plain.wave < 2 * math.pi * MOST_NODES:
+        return math.inf, [], math.inf
+    windows = windows_for(sketch, point, extent)
+    return extent, windows, left_out(sketch, point, windows, extent, theta)
+
+
+def log_most(window: Window, s: float) -> float:
+    """At least log ∫ φ χ wˢ."""
+    arm = Arm(window, s)
+    return math.log(arm.mass + arm.midpoint_zero) + 2 * arm.mass_error
