@@ -67,10 +67,6 @@ class ShiftPair(Pair):
         """Itself, by reflection."""
         return self
 
-    def thinned(self, rate: Fraction) -> MixturePair:
-        """On a Poisson sample."""
-        return MixturePair(((Fraction(0), 1 - rate), (self.distance, rate)))
-
 
 @dataclass(frozen=True)
 class MixturePair(Pair):

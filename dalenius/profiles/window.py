@@ -57,12 +57,6 @@ class Window:
         beyond, before = grown + self.log_inside_edges[:-1], grown + self.log_outside_edges[1:]
         return np.where(self._beyond_middle, beyond, np.logaddexp(0.0, before))
 
-    def log_most_outside(self, t: float) -> Floats:
-        """At least log|1 − χ(x+it)| for all x of each cell."""
-        grown = (t / self.cutoff.width) ** 2
-        beyond, before = grown + self.log_inside_edges[:-1], grown + self.log_outside_edges[1:]
-        return np.where(self._beyond_middle, np.logaddexp(0.0, beyond), before)
-
     @cached_property
     def log_height(self) -> Floats:
         """log of h times the most that φ is on each cell."""
