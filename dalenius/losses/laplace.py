@@ -17,17 +17,20 @@ more coordinates by induction, as dominating pairs compose.
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import flint
+import numpy as np
 
 from dalenius.losses.fields import Described, Parameter, ratio
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.balls import BITS, ball
-from dalenius.profiles.enclosure import Interval, around, below, clip, interval
-from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.enclosure import ELEMENTARY, Interval, around, below, clip, interval
+from dalenius.profiles.pair import Complexes, Floats, Pair, Worst
+from dalenius.profiles.rounding import U
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,20 @@ class LaplacePair(Pair):
             e, t = ball(self.largest), ball(order)
             grown = (1 + t + t * (-(1 + 2 * t) * e).exp()) / (1 + 2 * t)
             return interval(grown.log() + t * e)
+
+    def transform(self, z: Complexes) -> tuple[Complexes, Floats]:
+        """The closed form; every term has a few roundings, and that of zε₀ counts |zε₀| times."""
+        e, size = float(self.largest), np.abs(z)
+        ahead, back = (1 + z) / (1 + 2 * z) * np.exp(z * e), z / (1 + 2 * z) * np.exp(-(1 + z) * e)
+        units = 8 * ELEMENTARY + 32 + 8 * (1 + size) * e
+        return ahead + back, U * units * (np.abs(ahead) + np.abs(back))
+
+    def log_beyond(self, c: float, y: Floats) -> Floats:
+        """|1 + z|/|1 + 2z| decreases with |y|, and |z|/|1 + 2z| is at most ½; never more than M(c)."""
+        e = float(self.largest)
+        share = np.sqrt(((1 + c) ** 2 + y * y) / ((1 + 2 * c) ** 2 + 4 * y * y))
+        far = c * e + np.log(share + 0.5 * math.exp(-(1 + 2 * c) * e)) + 1e-12 * (1 + c * e)
+        return np.minimum(far, self.log_moment(c)[1])
 
     def mean(self) -> Interval:
         """E L = ε₀ − 1 + e^{−ε₀}."""

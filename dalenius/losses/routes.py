@@ -1,7 +1,7 @@
 """Which route answers for a loss: the sharpest one for what it describes.
 
     closed form   Gaussians alone
-    contour       Gaussian mixtures (subsampled Gaussians), with or without Gaussians
+    contour       Gaussian mixtures (subsampled Gaussians), with Gaussians and closed transforms
     discrete      all other pairs: see `discrete`
     loose         losses that no mechanism is known to attain, or of which only moments are known
 
@@ -20,11 +20,13 @@ from dalenius.profiles.discrete import discrete_profile
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.nodes import Part
-from dalenius.profiles.pair import Worst
+from dalenius.profiles.pair import Transformed, Worst
 from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
 """Up to which shift, in standard deviations, the contour route is asked."""
+MANY = 4
+"""From so many different closed transforms on it is asked of them alone."""
 
 
 @lru_cache(maxsize=512)
@@ -53,12 +55,16 @@ def _split(worst: Worst) -> tuple[Fraction, Worst]:
 
 
 def _contour(worst: Worst, others: Worst, squared: Fraction, proof: bool) -> Profile | None:
-    parts, signs = [], set()
+    """By contour integral, for mixtures and pairs with a closed transform; something must make it decay."""
+    parts, signs, closed = [], set(), []
     for pair, n in others:
-        if not isinstance(pair, MixturePair) or pair.atoms[0][0] != 0 or pair.atoms[-1][0] > MOST_SHIFT:
+        if isinstance(pair, MixturePair) and pair.atoms[0][0] == 0 and pair.atoms[-1][0] <= MOST_SHIFT:
+            parts.append(Part(pair.part.weights, pair.part.shifts, n))
+            signs.add(pair.sign)
+        elif isinstance(pair, Transformed) and not proof:
+            closed.append((pair, n))
+        else:
             return None
-        parts.append(Part(pair.part.weights, pair.part.shifts, n))
-        signs.add(pair.sign)
-    if len(signs) != 1:
+    if len(signs) > 1 or (not parts and not squared and len(closed) < MANY):
         return None
-    return MixtureProfile(tuple(parts), signs.pop(), float(squared), worst, proof)
+    return MixtureProfile(tuple(parts), max(signs, default=1), float(squared), worst, tuple(closed), proof)

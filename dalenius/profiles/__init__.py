@@ -4,9 +4,10 @@ A pair (P, Q) is the worst case of one release in one direction (`pair`); a prof
 composition of pairs, floating-point error included (`profile`). The routes to it:
 
     closed             Gaussians alone
-    mixture_profile    Gaussian mixtures by contour integral: nodes, cutoff, window, arm, moments, contour,
-                       jumps and shares are proved in docs/proofs/contour.md; plan, layout and splitting
-                       choose; reading puts all together, and proof evaluates in balls
+    mixture_profile    Gaussian mixtures by contour integral, with Gaussians and closed transforms: without
+                       cutoffs (rows, plain; outlook chooses), or with them (nodes, cutoff, window, arm,
+                       moments, contour, jumps, shares; plan, layout, splitting choose, reading puts all
+                       together, proof evaluates in balls); proved in docs/proofs/contour.md
     discrete           all other pairs: binomial sums, laws on a lattice (lattice, convolution, composed), and
                        any pair through its divergence (dots, grid, saddle)
 

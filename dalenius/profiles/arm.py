@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.profiles.cutoff import EDGE
 from dalenius.profiles.nodes import FUNCTION, LOG_ROOT_TWO_PI
-from dalenius.profiles.pair import Floats
+from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U, exp_bound
 from dalenius.profiles.window import Window
 
-Complexes = NDArray[np.complex128]
 BLOCK = 32
 """Angles are computed as sums of one of BLOCK small angles and one large angle."""
 PIECES = np.arange(129) / 128

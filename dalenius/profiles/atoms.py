@@ -20,7 +20,7 @@ from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.enclosure import Interval, around, interval
 from dalenius.profiles.lattice import Lattice, point
 from dalenius.profiles.law import Law
-from dalenius.profiles.pair import Floats, Pair
+from dalenius.profiles.pair import Complexes, Floats, Pair
 from dalenius.profiles.rounding import U, down, up
 from dalenius.profiles.spacing import common_root, common_step, spaced
 
@@ -74,6 +74,15 @@ class Atoms(Pair):
         """Infinite where a loss is."""
         lo, hi = self._law.log_moment(order)
         return (lo, hi if self.infinite[1] == 0.0 else math.inf)
+
+    def transform(self, z: Complexes) -> tuple[Complexes, Floats]:
+        """The sum over the atoms."""
+        return self._law.transform(z)
+
+    def log_beyond(self, c: float, y: Floats) -> Floats:
+        """Nothing better is known than M(c)."""
+        value, error = self._law.transform(np.array([c + 0j]))
+        return np.full_like(y, math.log(float(value[0].real + error[0])) + 8 * U * (1 + c))
 
     def mean(self) -> Interval:
         """Enclose E L, for a pair without infinite losses; at least 0, as a divergence is."""

@@ -12,15 +12,16 @@ decays fast in Im z. Each error term is evaluated and added to the answer.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dalenius.profiles.arm import Arm, Complexes, Turns
+from dalenius.profiles.arm import Arm, Turns
 from dalenius.profiles.moments import log_moment
 from dalenius.profiles.nodes import FUNCTION
-from dalenius.profiles.pair import Floats
+from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U
 
 
@@ -90,6 +91,61 @@ def log_kappa(c: float) -> float:
     return c * math.log(c) - (1 + c) * math.log1p(c)
 
 
+@dataclass(frozen=True, eq=False)
+class Logs:
+    """∏ (Mᵢ(y)/Mᵢ(0))^Tᵢ at the nodes in logarithms, and Σ Tᵢ log Mᵢ(0) with its error.
+
+    `relative` bounds the error of the logarithm, `most` that of the modulus where the former is large.
+    """
+
+    size: Floats
+    angle: Floats
+    swept: Floats
+    relative: Floats
+    most: Floats
+    scale: float
+    scale_error: float
+
+    @staticmethod
+    def of(ratio: Complexes, error: Floats, times: Floats, moment: Floats, moment_error: Floats) -> Logs:
+        """From Mᵢ(y)/Mᵢ(0) − 1 and log Mᵢ(0) with their errors: rows, or columns, for the factors."""
+        size, log, turned = polar(ratio)
+        rounding = 12 * U * np.minimum(np.abs(ratio), 1.0) + 2 * FUNCTION * (np.abs(log) + np.abs(turned))
+        relative = np.where(size > 2 * error, error / np.maximum(size - error, 1e-300) + rounding, np.inf)
+        return Logs(
+            times @ log,
+            times @ turned,
+            times @ np.abs(turned),
+            times @ relative,
+            times @ np.log(size + error),
+            math.fsum(times * moment.ravel()),
+            1.01 * float(times @ moment_error.ravel()) + 2 * U * float(times @ np.abs(moment.ravel())),
+        )
+
+    @staticmethod
+    def one(ratio: Complexes, error: Floats, times: int, moment: float, moment_error: float) -> Logs:
+        """The same from one factor."""
+        scale = np.array([[moment], [moment_error]])
+        return Logs.of(ratio[None], error[None], np.array([float(times)]), scale[0], scale[1])
+
+    @staticmethod
+    def product(factors: Sequence[Logs]) -> Logs:
+        """All together."""
+        rows = ("size", "angle", "swept", "relative", "most", "scale", "scale_error")
+        first, *others = ([getattr(f, row) for f in factors] for row in rows)
+        found = [sum(row[1:], row[0]) for row in (first, *others)]
+        return Logs(*found)
+
+    def values(self, additions: int) -> tuple[Complexes, Floats]:
+        """The product and its error, a sum having gone through so many additions."""
+        relative = self.relative + 4 * U * additions * (np.abs(self.size) + self.swept) + 4 * FUNCTION
+        size = np.exp(self.size)
+        fine = relative < 0.01
+        missed = size + np.exp(np.minimum(self.most, 0.0))
+        error = np.where(fine, 1.01 * size * np.where(fine, relative, 0.0), missed)
+        return size * np.exp(1j * self.angle), error
+
+
 def lay(
     arms: list[tuple[Arm, int]],
     *,
@@ -99,13 +155,18 @@ def lay(
     count: int,
     squared: float,
 ) -> tuple[float, float, Complexes, Floats]:
-    """The integrand without e^{−zε} at c + iky, k < count, over its size at c.
-
-    Gaussians with μ² = `squared` multiply it by e^{μ²z(z+1)/2}.
-    """
+    """The integrand without e^{−zε} at c + iky, k < count, over its size at c."""
     turns = [Turns(sign * arm.window.nodes.log[0], step, count) for arm, _ in arms]
-    whole, error, scale, scale_error = product(arms, turns)
-    y = step * np.arange(count)
+    return over_kernel(product(arms, turns), len(arms), c=c, step=step, squared=squared)
+
+
+def over_kernel(
+    logs: Logs, additions: int, *, c: float, step: float, squared: float
+) -> tuple[float, float, Complexes, Floats]:
+    """The product over z(z+1); Gaussians with μ² = `squared` multiply it by e^{μ²z(z+1)/2}."""
+    whole, error = logs.values(additions)
+    scale, scale_error = logs.scale, logs.scale_error
+    y = step * np.arange(len(whole))
     z = c + 1j * y
     kernel = z * (z + 1)
     if squared:
@@ -119,27 +180,15 @@ def lay(
     return scale, scale_error, whole / kernel, (error + np.abs(whole) * 8 * U) / np.abs(kernel)
 
 
-def product(arms: list[tuple[Arm, int]], turns: list[Turns]) -> tuple[Complexes, Floats, float, float]:
-    """∏ (Mᵢ(y)/Mᵢ(0))^Tᵢ at the nodes with error bounds; Σ Tᵢ log Mᵢ(0) with its error bound."""
-    log_size, angle, relative, most = np.zeros((4, turns[0].count))
-    scale, scale_error = 0.0, 0.0
+def product(arms: list[tuple[Arm, int]], turns: list[Turns]) -> Logs:
+    """∏ (Mᵢ(y)/Mᵢ(0))^Tᵢ at the nodes; Σ Tᵢ log Mᵢ(0)."""
+    found = []
     for (arm, times), turn in zip(arms, turns, strict=True):
         ratio, error = arm.ratios(turn)
         error = error + 4.04 * midpoint(arm, turn.step * (turn.count - 1), turn.count) / arm.mass
-        size, log, turned = polar(ratio)
-        log_size, angle = log_size + times * log, angle + times * turned
-        rounding = 12 * U * np.minimum(np.abs(ratio), 1.0) + 2 * FUNCTION * (np.abs(log) + np.abs(turned))
-        relative += np.where(
-            size > 2 * error, times * (error / np.maximum(size - error, 1e-300) + rounding), np.inf
-        )
-        most += times * np.log(size + error)
         moment, moment_error = log_moment(arm)
-        scale, scale_error = scale + times * moment, scale_error + times * moment_error
-    relative += 4 * U * len(arms) * (np.abs(log_size) + np.abs(angle)) + 4 * FUNCTION
-    size = np.exp(log_size)
-    fine = relative < 0.01
-    error = np.where(fine, 1.01 * size * np.where(fine, relative, 0.0), size + np.exp(np.minimum(most, 0.0)))
-    return size * np.exp(1j * angle), error, scale, scale_error
+        found.append(Logs.one(ratio, error, times, moment, moment_error))
+    return Logs.product(found)
 
 
 def polar(ratio: Complexes) -> tuple[Floats, Floats, Floats]:

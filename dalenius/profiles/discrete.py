@@ -123,7 +123,7 @@ class Capped:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε): no more than the infinite mass from the largest sum on."""
         if Fraction(epsilon) >= self._top():
-            return self._infinite()
+            return infinite_mass(self.terms)
         return self._capped(epsilon, self.route.delta(epsilon))
 
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
@@ -140,7 +140,7 @@ class Capped:
         return low, high
 
     def _capped(self, epsilon: float, ends: tuple[float, float]) -> tuple[float, float]:
-        infinite = self._infinite()
+        infinite = infinite_mass(self.terms)
         return (
             infinite
             if Fraction(epsilon) >= self._top()
@@ -149,22 +149,13 @@ class Capped:
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""
-        infinite = self._infinite()
+        infinite = infinite_mass(self.terms)
         if infinite[0] > delta:
             return (math.inf, math.inf)
         top = self._top()
         cap = math.inf if infinite[1] > delta or math.isinf(top) else ceiling(Fraction(max(top, 0)))
         lower, upper = self.route.epsilon(delta) if delta > 0 else (self._bottom(), cap)
         return min(lower, cap), min(upper, cap)
-
-    def _infinite(self) -> tuple[float, float]:
-        """Enclose 1 − Π(1 − p)^n."""
-        masses = [(pair.infinite_mass, n) for pair, n in self.terms]
-        ends = []
-        for side, widen in ((0, 1 - 64 * U), (1, 1 + 64 * U)):
-            logs = [n * math.log1p(-mass[side]) if mass[side] < 1 else -math.inf for mass, n in masses]
-            ends.append(min(1.0, max(0.0, -math.expm1(sum(logs)) * widen)))
-        return ends[0], ends[1]
 
     def _top(self) -> Fraction | float:
         """An upper bound on the largest sum of finite losses."""
@@ -179,6 +170,16 @@ class Capped:
         if any(math.isinf(bottom) for bottom, _ in bottoms):
             return 0.0 if any(bottom < 0 for bottom, _ in bottoms) else math.inf
         return max(0.0, floor(sum((n * Fraction(bottom) for bottom, n in bottoms), Fraction(0))))
+
+
+def infinite_mass(terms: Terms) -> tuple[float, float]:
+    """Enclose 1 − Π(1 − p)^n, the mass of infinite losses."""
+    masses = [(pair.infinite_mass, n) for pair, n in terms]
+    ends = []
+    for side, widen in ((0, 1 - 64 * U), (1, 1 + 64 * U)):
+        logs = [n * math.log1p(-mass[side]) if mass[side] < 1 else -math.inf for mass, n in masses]
+        ends.append(min(1.0, max(0.0, -math.expm1(math.fsum(logs)) * widen)))
+    return ends[0], ends[1]
 
 
 def _largest(pair: Pair) -> tuple[Fraction | float, Fraction | float]:

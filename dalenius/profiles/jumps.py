@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.profiles.arm import Arm, Complexes, Turns
+from dalenius.profiles.arm import Arm, Turns
 from dalenius.profiles.contour import midpoint, polar
 from dalenius.profiles.moments import log_moment
 from dalenius.profiles.nodes import FUNCTION
-from dalenius.profiles.pair import Floats
+from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U, exp_bound
 from dalenius.profiles.window import Gap, Window
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalenius.profiles.enclosure import ELEMENTARY, Interval, clip, spread
 from dalenius.profiles.knots import Knots
-from dalenius.profiles.pair import Floats
+from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U
 
 
@@ -43,6 +43,20 @@ class Law:
             return (math.inf, math.inf)
         lo, hi = _log_mean_exp(order, self.losses, self.masses, self.infinite[1] + self.beyond)
         return (max(lo, 0.0), max(hi, 0.0))
+
+    def transform(self, z: Complexes) -> tuple[Complexes, Floats]:
+        """Σ p e^{zl} over the atoms from the middles of their enclosures, and a bound on its error.
+
+        A loss off by r moves e^{zl} by a factor within |z|r e^{|z|r} of 1; its rounding counts 4|zl| times.
+        """
+        (low, high), (least, most) = self.losses, self.masses
+        loss, mass = 0.5 * (low + high), 0.5 * (least + most)
+        size, radius = np.abs(z)[:, None], 0.51 * (high - low) + 2 * U * np.abs(loss)
+        terms = np.exp(z[:, None] * loss)
+        moved = np.expm1(np.minimum(size * radius, 600.0)) * mass + 0.51 * (most - least)
+        units = 4 * ELEMENTARY + 16 + 2 * len(loss) + 8 * size * np.abs(loss)
+        error = np.abs(terms) * (1.01 * moved + U * units * most)
+        return terms @ mass, 1.01 * error.sum(axis=1)
 
     @cached_property
     def _lower(self) -> Knots:

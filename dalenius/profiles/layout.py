@@ -72,20 +72,35 @@ def left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: float
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
-def spacing(sketch: Sketch, point: Saddle, log_mass: Callable[[Floats], Floats]) -> Spacing:
-    """c near the saddle, c′ and Λ for which aliasing meets the target with the fewest nodes."""
-    c = point.c * FACTORS
+def spacing(
+    saddle: float,
+    epsilon: float,
+    target: float,
+    log_mass: Callable[[Floats], Floats],
+    *,
+    most: float = math.inf,
+) -> Spacing:
+    """c near the saddle, c′ and Λ for which aliasing meets the target with the fewest nodes.
+
+    K is not asked for where it is above `most`.
+    """
+    c = saddle * FACTORS
     mass = log_mass(c)
-    most = MOST_MASS * sum(part.times for part in sketch.parts)
-    size = np.where(mass < most, mass - c * point.epsilon, np.inf)
+    size = np.where(mass < most, mass - c * epsilon, np.inf)
     kappa = np.array([log_kappa(v) for v in c.tolist()])
     best = (math.inf, 5, 6)
     for i in np.nonzero((FACTORS <= 1) & (size < size[FACTORS <= 1].min() + 2.5))[0].tolist():
-        above = (kappa[i + 1 :] + size[i + 1 :] - sketch.target) / (c[i + 1 :] - c[i])
+        above = (kappa[i + 1 :] + size[i + 1 :] - target) / (c[i + 1 :] - c[i])
         j = int(np.argmin(above))
-        best = min(best, (max(-sketch.target / float(c[i]), float(above[j])), i, i + 1 + j))
+        best = min(best, (max(-target / float(c[i]), float(above[j])), i, i + 1 + j))
     wave, i, j = best
     return Spacing((1.0 + float(c[i])) - 1.0, float(c[j]), 1.05 * wave)
+
+
+def spaced(sketch: Sketch, point: Saddle, log_mass: Callable[[Floats], Floats]) -> Spacing:
+    """The same for a sketch."""
+    most = MOST_MASS * sum(part.times for part in sketch.parts)
+    return spacing(point.c, point.epsilon, sketch.target, log_mass, most=most)
 
 
 def reach(sketch: Sketch, point: Saddle, cutoffs: list[Cutoff]) -> tuple[float, float]:

@@ -1,6 +1,8 @@
-"""The privacy profile of Gaussian mixtures composed with each other and with Gaussians, by contour.
+"""The privacy profile of Gaussian mixtures composed with each other and with others, by contour.
 
-Where a contour would need too many nodes or comes out wide, the discrete route is asked as well.
+First without cutoffs (`plain`); where that is not enough and there are only mixtures and Gaussians, with
+cutoffs (`reading`). Where a contour would need too many nodes or comes out wide, the discrete route is
+asked as well.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from dalenius.profiles.contour import log_kappa
-from dalenius.profiles.discrete import discrete_profile
+from dalenius.profiles.discrete import discrete_profile, infinite_mass
+from dalenius.profiles.enclosure import Interval
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.profiles.nodes import Part
-from dalenius.profiles.pair import Floats, Worst
+from dalenius.profiles.pair import Floats, Transformed, Worst
+from dalenius.profiles.plain import Plain, PlainReading
 from dalenius.profiles.plan import Sketch
 from dalenius.profiles.reading import Exactly, Reading, read_at
 from dalenius.profiles.rounding import TINY, U, exp_bound
@@ -30,6 +34,8 @@ NOTHING = 1e-250
 """A δ below this is not looked at more closely."""
 ORDERS = (0.25, 1.0, 4.0, 16.0)
 """Where Chernoff's bound is tried."""
+NARROW = 2e-9
+"""Relative width in ε, or in δ, up to which nothing else is asked."""
 WIDE = 1e-4
 """Relative width in ε, or in δ, from which the discrete route is asked too."""
 
@@ -38,26 +44,40 @@ WIDE = 1e-4
 class MixtureProfile:
     """`sign` +1: L = λ under the mixtures (a unit is removed); −1: L = −λ under N(0, 1) (one is added).
 
-    `squared` is μ² of the Gaussians; `worst` is the same composition as pairs.
+    `squared` is μ² of the Gaussians, `others` have closed transforms; `worst` is the same as pairs.
     """
 
     parts: tuple[Part, ...]
     sign: int
     squared: float
     worst: Worst
+    others: tuple[tuple[Transformed, int], ...] = ()
     proof: bool = False
-    _readings: list[tuple[float, Reading]] = field(default_factory=list, compare=False, repr=False)
+    _readings: list[tuple[float, Reading | PlainReading]] = field(
+        default_factory=list, compare=False, repr=False
+    )
 
     @cached_property
     def top(self) -> float:
         """The largest possible loss, rounded up."""
         return math.fsum(n * pair.support[1] for pair, n in self.worst) * (1 + 4 * U)
 
+    @cached_property
+    def infinite(self) -> Interval:
+        """Enclose the mass of infinite losses."""
+        return infinite_mass(self.worst)
+
+    @cached_property
+    def _plain(self) -> Plain | None:
+        if self.proof:
+            return None
+        return Plain(self.parts, self.sign, self.squared, self.others, self.infinite)
+
     @np.errstate(all="ignore")
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε) for ε ≥ 0."""
         if epsilon >= self.top:
-            return 0.0, 0.0
+            return self.infinite
         if epsilon > 50 and (most := self._chernoff(epsilon, ORDERS)) < NOTHING:
             return 0.0, most
         found = self._read(epsilon)
@@ -76,7 +96,7 @@ class MixtureProfile:
     @np.errstate(all="ignore")
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
-        low, high = np.zeros_like(epsilon), np.zeros_like(epsilon)
+        low, high = (np.full_like(epsilon, end) for end in self.infinite)
         start, end = 0, int(np.searchsorted(epsilon, self.top))
         while start < end:
             at, reading = self._serving(float(epsilon[start]))
@@ -89,7 +109,7 @@ class MixtureProfile:
             start = stop
         return low, high
 
-    def _serving(self, epsilon: float) -> tuple[float, Reading | None]:
+    def _serving(self, epsilon: float) -> tuple[float, Reading | PlainReading | None]:
         """A contour near ε, laid now if there is none, and where it was laid; None if it comes out wide."""
         for at, reading in self._readings:
             if abs(at - epsilon) * reading.contour.c < CLOSE:
@@ -102,7 +122,10 @@ class MixtureProfile:
     def private(self, epsilon: float, delta: float) -> bool:
         """Whether δ(ε) ≤ delta is certain, by a contour laid for that level."""
         if epsilon >= self.top:
-            return True
+            return self.infinite[1] <= delta
+        plain = self._plain.at_epsilon(epsilon) if self._plain else None
+        if self.others or (plain is not None and plain.read(epsilon)[1] <= delta):
+            return plain is not None and plain.read(epsilon)[1] <= delta
         sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
         reading = self._at(sketch, epsilon)
         if reading is not None and reading.read(epsilon)[1] <= delta:
@@ -113,6 +136,13 @@ class MixtureProfile:
         for at, reading in self._readings:
             if abs(at - epsilon) * reading.contour.c < 0.5 * CLOSE:
                 return reading.read(epsilon)
+        plain = self._plain.at_epsilon(epsilon) if self._plain else None
+        if plain is not None:
+            low, high = plain.read(epsilon)
+            if self.others or high - low <= NARROW * high:
+                return self._kept(epsilon, plain)
+        if self.others:
+            return None
         log_delta = -30.0
         for _ in range(10):
             sketch = Sketch(self.parts, self.sign, log_delta, self.squared)
@@ -132,8 +162,9 @@ class MixtureProfile:
 
     def _laid(self, sketch: Sketch, epsilon: float) -> tuple[float, float] | None:
         laid = self._at(sketch, epsilon)
-        if laid is None:
-            return None
+        return None if laid is None else self._kept(epsilon, laid)
+
+    def _kept(self, epsilon: float, laid: Reading | PlainReading) -> tuple[float, float]:
         self._readings.append((epsilon, laid))
         del self._readings[:-32]
         return laid.read(epsilon)
@@ -141,10 +172,24 @@ class MixtureProfile:
     @np.errstate(all="ignore")
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}."""
-        found = self._solved(delta) if delta > 0 else None
+        found = self._plainly(delta) if delta > 2 * self.infinite[1] else None
+        if not self.others and delta > 0 and (found is None or found[1] - found[0] > NARROW * found[1]):
+            other = self._solved(delta)
+            found = tighter(found, lambda: other) if found and other else found or other
         if found is None or found[1] - found[0] > max(WIDE * found[1], 1e-9):
             return tighter(found or (0.0, math.inf), lambda: discrete_profile(self.worst).epsilon(delta))
         return found
+
+    def _plainly(self, delta: float) -> tuple[float, float] | None:
+        """By a contour without cutoffs."""
+        laid = self._plain.at_delta(delta - self.infinite[1]) if self._plain else None
+        if laid is None:
+            return None
+        guess, reading = laid
+        found = solve(reading, delta, guess)
+        if not (found > 0 and abs(found - guess) * reading.contour.c < CLOSE):
+            return None
+        return bracket(reading, delta, found)
 
     def _solved(self, delta: float) -> tuple[float, float] | None:
         sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
@@ -178,7 +223,7 @@ def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]
     return max(known[0], low), min(known[1], high)
 
 
-def solve(reading: Reading, delta: float, epsilon: float) -> float:
+def solve(reading: Reading | PlainReading, delta: float, epsilon: float) -> float:
     """ε with the middle of the reading near delta, by Newton on log δ; −1 where the reading has no digits."""
     most, h = 3.0 / reading.contour.c, 1e-4 / reading.contour.c
     for _ in range(60):
@@ -194,7 +239,7 @@ def solve(reading: Reading, delta: float, epsilon: float) -> float:
     return epsilon
 
 
-def bracket(reading: Reading, delta: float, epsilon: float) -> tuple[float, float]:
+def bracket(reading: Reading | PlainReading, delta: float, epsilon: float) -> tuple[float, float]:
     """The certified bracket around a solution: outward in both directions until both sides are sure."""
     h = 1e-4 / reading.contour.c
     low, high = reading.reads(np.array([epsilon, epsilon + h]))

@@ -11,6 +11,7 @@ arg w(x+it) increase with x; |w(x+it)| decreases and arg w(x+it) increases with 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +30,58 @@ def normal_tail(x: float) -> float:
     return 0.5 * math.erfc(x / math.sqrt(2)) * (1 + 4 * FUNCTION * (1 + x * x)) + 1e-300
 
 
+Column = float | Floats
+"""One number, or a column of numbers: one for each row of a table."""
+Moving = Sequence[tuple[Column, Column]]
+"""Weights and shifts of the components that are shifted."""
+
+
+def excess_at(moving: Moving, x: Floats) -> tuple[Floats, Floats]:
+    """w − 1 at x, and a bound on its error."""
+    value = error = np.zeros(1)
+    for p, a in moving:
+        growth = np.expm1(a * x - a * a / 2)
+        value = value + p * growth
+        moved = (growth + 1) * (np.abs(a * x) + a * a) * (5 * U)
+        error = error + p * (np.abs(growth) * (FUNCTION + (9 + len(moving)) * U) + moved)
+    return value, 1.001 * error + TINY
+
+
+def log_at(moving: Moving, still: Column, x: Floats) -> tuple[Floats, Floats]:
+    """λ at x, and a bound on its error: from w − 1, or where w is small from w itself."""
+    excess, error = excess_at(moving, x)
+    value = np.log1p(np.maximum(excess, -0.75))
+    spread = 1.001 * error / np.maximum(1 + excess - error, 0.1)
+    small = excess < -0.5
+    if small.any():
+        other = _log_small(moving, still, x)
+        value, spread = np.where(small, other[0], value), np.where(small, other[1], spread)
+    return value, spread + FUNCTION * np.abs(value) + TINY
+
+
+def _log_small(moving: Moving, still: Column, x: Floats) -> tuple[Floats, Floats]:
+    """λ and its error from w = Σ pᵢ exp(aᵢx − aᵢ²/2), whose terms are all positive."""
+    total = still + np.zeros(1)
+    error = total * (2 * FUNCTION + (1 + len(moving)) * U)
+    for p, a in moving:
+        grown = p * np.exp(a * x - a * a / 2)
+        total = total + grown
+        error = error + grown * ((np.abs(a * x) + a * a) * (5 * U) + 2 * FUNCTION + (1 + len(moving)) * U)
+    return np.log(total), 1.001 * error / total
+
+
+def polar_at(moving: Moving, still: Column, t: Column, x: Floats) -> tuple[Floats, Floats]:
+    """log|w| and arg w at x + it, in plain floating point."""
+    exponents = [a * x - a * a / 2 for _, a in moving]
+    top = np.maximum.reduce([np.maximum(u, 0.0) for u in exponents])
+    real, imaginary = still * np.exp(-top), np.zeros(1)
+    for (p, a), u in zip(moving, exponents, strict=True):
+        growth = p * np.exp(u - top)
+        real = real + growth * np.cos(a * t)
+        imaginary = imaginary + growth * np.sin(a * t)
+    return top + np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+
+
 @dataclass(frozen=True)
 class Part:
     """The mixture Σ pᵢN(aᵢ, 1) against N(0, 1), composed `times` times. Some a is 0, the others above."""
@@ -36,6 +89,16 @@ class Part:
     weights: tuple[float, ...]
     shifts: tuple[float, ...]
     times: int
+
+    @cached_property
+    def moving(self) -> Moving:
+        """The shifted components."""
+        return [(p, a) for p, a in zip(self.weights, self.shifts, strict=True) if a]
+
+    @cached_property
+    def still(self) -> float:
+        """The weight at no shift."""
+        return math.fsum(p for p, a in zip(self.weights, self.shifts, strict=True) if not a)
 
     def log(self, x: Floats) -> Floats:
         """λ(x), in plain floating point: by log1p near w = 1, from the sum of exponentials elsewhere."""
@@ -103,34 +166,12 @@ class Nodes:
     @cached_property
     def excess(self) -> tuple[Floats, Floats]:
         """w − 1 at the nodes, and a bound on its error."""
-        value, error = np.zeros_like(self.x), np.zeros_like(self.x)
-        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
-            if a:
-                growth = np.expm1(a * self.x - a * a / 2)
-                value += p * growth
-                moved = (growth + 1) * (np.abs(a * self.x) + a * a) * (5 * U)
-                error += p * (np.abs(growth) * (FUNCTION + (8 + len(self.part.weights)) * U) + moved)
-        return value, 1.001 * error + TINY
+        return excess_at(self.part.moving, self.x)
 
     @cached_property
     def log(self) -> tuple[Floats, Floats]:
-        """λ at the nodes, and a bound on its error: from w − 1, or where w is small from w itself."""
-        excess, error = self.excess
-        value = np.log1p(np.maximum(excess, -0.75))
-        spread = 1.001 * error / np.maximum(1 + excess - error, 0.1)
-        small = excess < -0.5
-        if small.any():
-            value[small], spread[small] = self._log_small(self.x[small])
-        return value, spread + FUNCTION * np.abs(value) + TINY
-
-    def _log_small(self, x: Floats) -> tuple[Floats, Floats]:
-        """λ and its error from w = Σ pᵢ exp(aᵢx − aᵢ²/2), whose terms are all positive."""
-        total, error = np.zeros_like(x), np.zeros_like(x)
-        for p, a in zip(self.part.weights, self.part.shifts, strict=True):
-            grown = p * np.exp(a * x - a * a / 2)
-            total += grown
-            error += grown * ((np.abs(a * x) + a * a) * (5 * U) + 2 * FUNCTION + len(self.part.weights) * U)
-        return np.log(total), 1.001 * error / total
+        """λ at the nodes, and a bound on its error."""
+        return log_at(self.part.moving, self.part.still, self.x)
 
     @cached_property
     def log_density(self) -> Floats:
@@ -151,11 +192,4 @@ class Nodes:
 
     def polar(self, t: float, at: Floats) -> tuple[Floats, Floats]:
         """log|w| and arg w at `at` + it, in plain floating point."""
-        exponents = [a * at - a * a / 2 for a in self.part.shifts]
-        top = np.maximum.reduce(exponents)
-        real, imaginary = np.zeros_like(at), np.zeros_like(at)
-        for p, a, u in zip(self.part.weights, self.part.shifts, exponents, strict=True):
-            growth = p * np.exp(u - top)
-            real += growth * math.cos(a * t)
-            imaginary += growth * math.sin(a * t)
-        return top + np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+        return polar_at(self.part.moving, self.part.still, t, at)

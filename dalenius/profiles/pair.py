@@ -7,11 +7,14 @@ about the law of a sum of such losses (Zhu, Dong and Wang 2022: dominating pairs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+Indices = NDArray[np.intp]
 
 
 class Pair(ABC):
@@ -38,6 +41,24 @@ class Pair(ABC):
     def infinite_mass(self) -> tuple[float, float]:
         """Enclose P(L = ∞), the mass that Q does not cover."""
         return (0.0, 0.0)
+
+
+@runtime_checkable
+class Transformed(Protocol):
+    """A pair whose transform M(z) = E[e^{zL}; L < ∞] under P has a closed form."""
+
+    @property
+    def infinite_mass(self) -> tuple[float, float]:
+        """Enclose P(L = ∞)."""
+        ...
+
+    def transform(self, z: Complexes) -> tuple[Complexes, Floats]:
+        """M(z) for Re z > 0, and a bound on the error of each."""
+        ...
+
+    def log_beyond(self, c: float, y: Floats) -> Floats:
+        """At least log |M(c + iy′)| for all |y′| ≥ y, for each y."""
+        ...
 
 
 Worst = tuple[tuple[Pair, int], ...]

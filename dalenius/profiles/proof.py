@@ -14,12 +14,12 @@ import flint
 import numpy as np
 from flint import acb, arb
 
-from dalenius.profiles.arm import Arm, Complexes
+from dalenius.profiles.arm import Arm
 from dalenius.profiles.balls import ball, upper
 from dalenius.profiles.contour import midpoint
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.jumps import Jumps
-from dalenius.profiles.pair import Floats
+from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.window import Gap, Window
 
 BITS = 160

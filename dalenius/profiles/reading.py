@@ -13,7 +13,7 @@ from dalenius.profiles.arm import Arm
 from dalenius.profiles.contour import Contour, lay
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.gaussian_pairs import MixturePair
-from dalenius.profiles.layout import Guess, Spacing, fine, left_out, likely, reach, spacing, windows_for
+from dalenius.profiles.layout import Guess, Spacing, fine, left_out, likely, reach, spaced, windows_for
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch
 from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
@@ -88,7 +88,7 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
 
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
     point = sketch.saddle(epsilon)
-    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    plain = spaced(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
     loose = point.k - point.c * epsilon - sketch.log_delta > LOOSE
     if loose and len(sketch.parts) == 1 and not sketch.squared:
         split = valley(sketch, point)
@@ -157,7 +157,7 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
 def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly | None) -> Bulk | None:
     """A contour of its own for outcomes without any jump."""
     point = sketch.under(epsilon, cutoff)
-    plain = spacing(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
+    plain = spaced(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
     moved = replace(point, c=plain.c)
     extent, theta = reach(sketch, moved, [cutoff])
     if not extent * plain.wave < 2 * math.pi * MOST_NODES:

@@ -11,7 +11,7 @@ import numpy as np
 from dalenius.profiles.arm import Arm
 from dalenius.profiles.cutoff import REACH, Cutoff
 from dalenius.profiles.jumps import Jumps
-from dalenius.profiles.layout import MOST_CELLS, Spacing, fine, spacing
+from dalenius.profiles.layout import MOST_CELLS, Spacing, fine, spaced
 from dalenius.profiles.nodes import Nodes
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch, log_sum
@@ -95,10 +95,10 @@ def _split(sketch: Sketch, point: Saddle, cutoff: Cutoff, steep: float | None, u
         whole, jumped = log_sum(tilted), log_sum(tilted[:, place:])
         return np.asarray(math.log(part.times) + jumped + (part.times - 1) * whole)
 
-    spaced = spacing(sketch, replace(point, c=_least(point, mass)), mass)
-    need = sketch.target + spaced.c * point.epsilon
-    extent, theta = _jump_reach(sketch, spaced.c, cutoff, upper, need, float(log[place] - log[0]))
-    return Split(cutoff, steep, spaced, extent, theta)
+    found = spaced(sketch, replace(point, c=_least(point, mass)), mass)
+    need = sketch.target + found.c * point.epsilon
+    extent, theta = _jump_reach(sketch, found.c, cutoff, upper, need, float(log[place] - log[0]))
+    return Split(cutoff, steep, found, extent, theta)
 
 
 def _least(point: Saddle, mass: Callable[[Floats], Floats]) -> float:
