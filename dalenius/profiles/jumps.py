@@ -16,7 +16,7 @@ import numpy as np
 
 from dalenius.profiles.arm import Arm, Turns
 from dalenius.profiles.contour import midpoint, polar
-from dalenius.profiles.moments import log_moment
+from dalenius.profiles.moments import log_moment, log_most
 from dalenius.profiles.nodes import FUNCTION
 from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U, exp_bound
@@ -48,9 +48,9 @@ class Jumps:
 
     def log_most(self) -> float:
         """At least log of T B(c) (A(c) + B(c))^{T−1}."""
-        log_a, log_b, error = self.sizes
-        whole = float(np.logaddexp(log_a, log_b)) + error
-        return math.log(self.times) + log_b + error + (self.times - 1) * whole
+        bulk, more = (log_most(arm) for arm in self.arms)
+        whole = float(np.logaddexp(bulk, more)) + 4 * FUNCTION * (1 + abs(bulk))
+        return math.log(self.times) + more + (self.times - 1) * whole
 
     def log_far(self, extent: float, theta: float) -> float:
         """At least log|G| for |Im z| ≥ extent."""

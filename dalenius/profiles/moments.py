@@ -28,6 +28,11 @@ def log_moment(arm: Arm) -> tuple[float, float]:
     return direct if direct[1] < around[1] else around
 
 
+def log_most(arm: Arm) -> float:
+    """At least log ∫ φ χ wˢ."""
+    return math.log(arm.mass + arm.midpoint_zero) + 2 * arm.mass_error
+
+
 def _around_one(arm: Arm) -> tuple[float, float]:
     """The same from the difference to 1."""
     window, s = arm.window, arm.s

@@ -14,6 +14,7 @@ from dalenius.profiles.contour import Contour, lay
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.layout import Guess, Spacing, fine, left_out, likely, reach, spaced, windows_for
+from dalenius.profiles.moments import log_most
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch
 from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
@@ -45,6 +46,7 @@ class Reading:
     def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε of an array."""
         low, high = self.contour.reads(epsilon)
+        low = np.maximum(low, 0.0)
         for share in (self.upper, self.lower):
             if share is not None:
                 more = np.array([share.share(e) for e in epsilon.tolist()])
@@ -89,7 +91,7 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
 def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
     point = sketch.saddle(epsilon)
     plain = spaced(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
-    loose = point.k - point.c * epsilon - sketch.log_delta > LOOSE
+    loose = point.k - point.c * epsilon - sketch.log_delta + _rounding(sketch) > LOOSE
     if loose and len(sketch.parts) == 1 and not sketch.squared:
         split = valley(sketch, point)
         reading = None if split is None else _read_jumps(sketch, point, split, exactly)
@@ -101,6 +103,11 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
         return _read_jumps(sketch, point, found, exactly)
     laid = _laid(sketch, plain, found, exactly)
     return None if laid is None else Reading(laid, _upper(sketch, point, found[1]), None)
+
+
+def _rounding(sketch: Sketch) -> float:
+    """How much sooner many releases call for a split: their round-off adds up."""
+    return max(0.0, math.log(max(part.times for part in sketch.parts) / 1e5))
 
 
 def _laid(sketch: Sketch, plain: Spacing, found: Guess, exactly: Exactly | None) -> Contour | None:
@@ -120,7 +127,9 @@ def _laid(sketch: Sketch, plain: Spacing, found: Guess, exactly: Exactly | None)
         )
     )
     steeper = plain.steeper
-    most = sum(n * log_most(w, sketch.exponent(steeper)) for w, (_, n) in zip(windows, arms, strict=True))
+    most = sum(
+        n * log_most(Arm(w, sketch.exponent(steeper))) for w, (_, n) in zip(windows, arms, strict=True)
+    )
     alias = (steeper, most + sketch.squared * steeper * (steeper + 1) / 2)
     return Contour(laid[0], laid[1], plain.c, step, laid[2], laid[3], far + 0.01, alias)
 
@@ -191,9 +200,3 @@ def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
         return math.inf, [], math.inf
     windows = windows_for(sketch, point, extent)
     return extent, windows, left_out(sketch, point, windows, extent, theta)
-
-
-def log_most(window: Window, s: float) -> float:
-    """At least log ∫ φ χ wˢ."""
-    arm = Arm(window, s)
-    return math.log(arm.mass + arm.midpoint_zero) + 2 * arm.mass_error

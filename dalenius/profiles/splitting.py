@@ -80,8 +80,11 @@ def valley(sketch: Sketch, point: Saddle) -> Split | None:
     if len(peaks) < 2:
         return None
     at = int(peaks[0]) + int(np.argmin(tilted[peaks[0] : peaks[-1] + 1]))
-    width = min(0.3, 0.15 / max(part.shifts))
-    return _split(sketch, point, Cutoff(float(grid.edges[at]), width), None, point.cutoffs[0])
+    middle, upper = float(grid.edges[at]), point.cutoffs[0]
+    cutoff = Cutoff(middle, min(0.3, 0.15 / max(part.shifts)))
+    if not cutoff.within(upper, float(grid.edges[0]), upper.middle + 9 * upper.width):
+        cutoff = Cutoff(middle, upper.width)
+    return _split(sketch, point, cutoff, None, upper)
 
 
 def _split(sketch: Sketch, point: Saddle, cutoff: Cutoff, steep: float | None, upper: Cutoff) -> Split:
