@@ -44,7 +44,8 @@ class Split:
         lower = self.cutoff.snapped(max(step, taken_step(self.cutoff)))
         bulk = fine(sketch, 0, lower, self.extent, s, lower.width, keep=True)
         start = math.floor((lower.middle - 9 * lower.width) / step)
-        nodes = Nodes(part, step, max(start, jumps.nodes.left), jumps.nodes.right)
+        end = math.ceil((upper.middle + 9 * upper.width) / step)
+        nodes = Nodes(part, step, max(start, jumps.nodes.left), max(end, jumps.nodes.right))
         return Jumps(bulk, Gap(nodes, jumps.cutoff, lower=lower), part.times, s)
 
 
