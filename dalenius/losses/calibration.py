@@ -18,14 +18,14 @@ from dalenius.profiles.rounding import floor
 
 LEAST, MOST = 1e-6, 1e12
 """Where a parameter is looked for."""
-NARROW = 1e-10
+NARROW = 3e-12
 """Relative distance of the answer from the least parameter."""
 
 
 def calibrate(
     family: Callable[[Fraction], Loss], *, epsilon: Number, delta: Number, name: str = "parameter"
 ) -> Fraction:
-    """The least parameter, to ten digits, with which family(parameter) is (epsilon, delta)-private."""
+    """The least parameter, to eleven digits, with which family(parameter) is (epsilon, delta)-private."""
     limit, failure = numbers.positive(epsilon, "epsilon"), numbers.delta(delta)
 
     def excess(log_parameter: float) -> float:

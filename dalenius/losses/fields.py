@@ -25,7 +25,7 @@ MOST_LOSS = 10**6
 """Privacy losses beyond this are taken to be mistakes."""
 
 
-class _Field:
+class Field:
     """Keeps what was read in the instance; without a default the field is required.
 
     `argument` is what the constructor and the disk call it, where a question already has the name:
@@ -54,7 +54,7 @@ class _Field:
         instance.__dict__[self.name] = self.read(value, self.argument)
 
 
-class Parameter(_Field, Generic[Read]):
+class Parameter(Field, Generic[Read]):
     """One number."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Parameter(_Field, Generic[Read]):
         self.store(instance, value)
 
 
-class Numbers(_Field):
+class Numbers(Field):
     """A sequence of numbers, kept as a tuple of rationals."""
 
     def __init__(self, read: Callable[[object, str], Fraction]) -> None:

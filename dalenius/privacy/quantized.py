@@ -77,12 +77,13 @@ class Grid:
             steps = _steps_of_floats if values.dtype.kind == "f" else _steps_of_integers
             return np.clip(steps(values, self.exponent), least, most)
 
-    def aggregate(self, value: float) -> int:
+    def aggregate(self, value: int | float | Fraction) -> int:
         """A number computed elsewhere as grid steps, rounded toward zero and saturated."""
-        if math.isnan(value):
-            return 0
-        if math.isinf(value):
-            return TOTAL if value > 0 else -TOTAL
+        if isinstance(value, float):
+            if math.isnan(value):
+                return 0
+            if math.isinf(value):
+                return TOTAL if value > 0 else -TOTAL
         return saturate(math.trunc(Fraction(value) / self.step))
 
     def charge(self, sensitivity: Sensitivity) -> Sensitivity:

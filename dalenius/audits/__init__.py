@@ -1,0 +1,16 @@
+"""Audits: the library attacks its own claims. `audit` is the adversary, `Audit` the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalenius._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dalenius.audits.audit import Audit, audit_mechanism
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"Audit": "dalenius.audits.audit", "audit_mechanism": "dalenius.audits.audit"}
+    )
+
+__all__ = ["Audit", "audit_mechanism"]
