@@ -25,6 +25,8 @@ from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
 """Up to which shift, in standard deviations, the contour route is asked."""
+LEAST_CHANCE = Fraction(1, 10**60)
+"""And how likely any shift must be."""
 MANY = 4
 """From so many different closed transforms on it is asked of them alone."""
 
@@ -54,11 +56,17 @@ def _split(worst: Worst) -> tuple[Fraction, Worst]:
     return squared, tuple((pair, n) for pair, n in worst if not isinstance(pair, ShiftPair))
 
 
+def _common(pair: MixturePair) -> bool:
+    """Whether a mixture is within what contours are laid for."""
+    (first, still), (largest, _) = pair.atoms[0], pair.atoms[-1]
+    return first == 0 and largest <= MOST_SHIFT and 1 - still >= LEAST_CHANCE
+
+
 def _contour(worst: Worst, others: Worst, squared: Fraction, proof: bool) -> Profile | None:
     """By contour integral, for mixtures and pairs with a closed transform; something must make it decay."""
     parts, signs, closed = [], set(), []
     for pair, n in others:
-        if isinstance(pair, MixturePair) and pair.atoms[0][0] == 0 and pair.atoms[-1][0] <= MOST_SHIFT:
+        if isinstance(pair, MixturePair) and _common(pair):
             parts.append(Part(pair.part.weights, pair.part.shifts, n))
             signs.add(pair.sign)
         elif isinstance(pair, Transformed) and not proof:

@@ -38,8 +38,8 @@ class Arm:
         """h φ χ wˢ at the nodes, and the relative error of each."""
         exponent, error = self.window.nodes.tilted(self.s)
         kept = self.window.log_inside
-        lost = np.where(kept > -EDGE * EDGE, 0.0, 0.5 / (EDGE * EDGE))
-        return np.exp(exponent + kept), error + 4 * FUNCTION + 24 * U * np.abs(kept) + lost
+        lost = np.where(kept > 15 - EDGE * EDGE, 0.0, 0.5 / (EDGE * EDGE))
+        return np.exp(exponent + kept), error + 4 * FUNCTION + 24 * U * np.abs(kept) + lost + self.window.blur
 
     @cached_property
     def mass(self) -> float:

@@ -22,7 +22,7 @@ from dalenius.profiles.arm import Arm, Turns
 from dalenius.profiles.moments import log_moment
 from dalenius.profiles.nodes import FUNCTION
 from dalenius.profiles.pair import Complexes, Floats
-from dalenius.profiles.rounding import U
+from dalenius.profiles.rounding import TINY, U
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,16 @@ class Contour:
 
     @np.errstate(over="ignore")
     def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
-        """Enclose the integral at every ε of an array."""
+        """Enclose the integral at every ε of an array: no less than 0, no more than Chernoff's bound."""
+        low, high = self._summed(epsilon)
+        c, k = self.alias
+        most = 1.01 * np.exp(log_kappa(c) + k - c * epsilon)
+        return np.fmax(low - 16 * TINY, 0.0), np.fmin(high, most) + 16 * TINY
+
+    def _summed(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """The sum over the nodes, with all that it may be off."""
         exponent = self.log_scale - self.c * epsilon
-        if not float(exponent.max()) + math.log(1 + self._size) < 600:
+        if not (float(exponent.max()) + math.log(1 + self._size) < 600 and float(exponent.min()) > -690):
             return np.full_like(epsilon, -math.inf), np.full_like(epsilon, math.inf)
         scale = np.exp(exponent) * (self.step / math.pi)
         y, far = self.step * np.arange(len(self.terms)), np.abs(epsilon)
@@ -81,6 +88,8 @@ class Contour:
     def _aliased(self, epsilon: Floats) -> Floats:
         """At least what aliasing adds; `alias` is c′ and an upper bound on K(c′)."""
         wave, (c, k) = 2 * math.pi / self.step, self.alias
+        if not c > self.c:
+            return np.full_like(epsilon, math.inf)
         below = math.exp(-self.c * wave)
         above = np.exp(log_kappa(c) + k - c * epsilon - (c - self.c) * wave)
         return 1.01 * (below / (1 - below) + above / -math.expm1(-(c - self.c) * wave))

@@ -152,10 +152,17 @@ class Capped:
         infinite = infinite_mass(self.terms)
         if infinite[0] > delta:
             return (math.inf, math.inf)
+        if self._apart() <= delta:
+            return (0.0, 0.0)
         top = self._top()
         cap = math.inf if infinite[1] > delta or math.isinf(top) else ceiling(Fraction(max(top, 0)))
         lower, upper = self.route.epsilon(delta) if delta > 0 else (self._bottom(), cap)
         return min(lower, cap), min(upper, cap)
+
+    def _apart(self) -> float:
+        """At least δ(0): total variation is subadditive under composition."""
+        zero = np.zeros(1)
+        return math.fsum(n * float(pair.hockey(zero)[1][0]) for pair, n in self.terms) * (1 + 4 * U)
 
     def _top(self) -> Fraction | float:
         """An upper bound on the largest sum of finite losses."""

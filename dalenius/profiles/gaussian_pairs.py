@@ -21,7 +21,7 @@ from dalenius.profiles.cutoff import FAR, log_half_erfc
 from dalenius.profiles.enclosure import Interval, clip, interval
 from dalenius.profiles.nodes import FUNCTION, Part
 from dalenius.profiles.pair import Floats, Pair
-from dalenius.profiles.rounding import TINY, U
+from dalenius.profiles.rounding import TINY, U, ceiling
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -93,7 +93,14 @@ class MixturePair(Pair):
         mixed = self._mixed(x)
         (p, p_error), (q, q_error) = (plain, mixed) if self.backward else (mixed, plain)
         lower, upper = _difference(epsilon, p, p_error, q, q_error)
-        return clip(epsilon, lower, upper + np.where(np.isnan(miss), 1.0, miss), top=self.support[1])
+        upper = upper + np.where(np.isnan(miss), 1.0, miss)
+        # Where ε ≥ 0, H is at most the total variation, and that no more than the chance of any shift.
+        upper = np.where(epsilon >= 0, np.minimum(upper, self._chance), upper)
+        return clip(epsilon, lower, upper, top=self.support[1])
+
+    @cached_property
+    def _chance(self) -> float:
+        return ceiling(sum((p for a, p in self.atoms if a), Fraction(0)))
 
     def _mixed(self, x: Floats) -> tuple[Floats, Floats]:
         """log of the mixture's mass on the better side of x, and its relative error."""

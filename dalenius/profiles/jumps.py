@@ -60,9 +60,9 @@ class Jumps:
             math.log(self.times * self.arms[1].gap_decay(extent, theta) + 1e-300) + (self.times - 1) * whole
         )
 
-    def lay(self, *, sign: int, c: float, step: float, count: int) -> tuple[float, float, Complexes, Floats]:
+    def lay(self, *, c: float, step: float, count: int) -> tuple[float, float, Complexes, Floats]:
         """G(z)/(z(z+1)) at the nodes over A(c)ᵀ: T log A(c), its error, the terms and their errors."""
-        (one_a, error_a), (one_b, error_b) = (self._ratio(arm, sign, step, count) for arm in self.arms)
+        (one_a, error_a), (one_b, error_b) = (self._ratio(arm, step, count) for arm in self.arms)
         log_a, log_b, drift = self.sizes
         share, n = exp_bound(log_b - log_a), self.times
         size_a = np.abs(one_a)
@@ -72,7 +72,8 @@ class Jumps:
             drift + 8 * U
         )
         value, error = self._powers(one_a, beta, n * error_a / room, slip)
-        bad = ~((size_a > 2 * error_a) & (n * error_a / room < 0.01) & (error < math.inf))
+        small = (size_a > 2 * error_a) & (n * error_a / room < 0.01) & (error < math.inf)
+        bad = ~small if drift < 0.01 else np.ones_like(small)
         most = (
             1.02 * n * share * (np.abs(one_b) + error_b) * exp_bound((n - 1) * math.log1p(share) + n * drift)
         )
@@ -82,9 +83,9 @@ class Jumps:
         scale_error = n * log_moment(self.arms[0])[1]
         return n * log_a, scale_error, value / kernel, (error + np.abs(value) * 8 * U) / np.abs(kernel)
 
-    def _ratio(self, arm: Arm, sign: int, step: float, count: int) -> tuple[Complexes, Floats]:
+    def _ratio(self, arm: Arm, step: float, count: int) -> tuple[Complexes, Floats]:
         """M(y)/M(0) at the nodes, with an error bound."""
-        ratio, error = arm.ratios(Turns(sign * arm.window.nodes.log[0], step, count))
+        ratio, error = arm.ratios(Turns(arm.window.nodes.log[0], step, count))
         return 1 + ratio, error + 4.04 * midpoint(arm, step * (count - 1), count) / arm.mass + 2 * U
 
     def _powers(

@@ -53,7 +53,7 @@ class Law:
         loss, mass = 0.5 * (low + high), 0.5 * (least + most)
         size, radius = np.abs(z)[:, None], 0.51 * (high - low) + 2 * U * np.abs(loss)
         terms = np.exp(z[:, None] * loss)
-        moved = np.expm1(np.minimum(size * radius, 600.0)) * mass + 0.51 * (most - least)
+        moved = np.expm1(size * radius) * most + 0.51 * (most - least)
         units = 4 * ELEMENTARY + 16 + 2 * len(loss) + 8 * size * np.abs(loss)
         error = np.abs(terms) * (1.01 * moved + U * units * most)
         return terms @ mass, 1.01 * error.sum(axis=1)

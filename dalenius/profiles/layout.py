@@ -72,6 +72,16 @@ def left_out(sketch: Sketch, point: Saddle, windows: list[Window], extent: float
     return far + sketch.squared * (point.c * (point.c + 1) - extent**2) / 2 - math.log(math.pi * extent)
 
 
+def least_left_out(
+    sketch: Sketch, point: Saddle, windows: list[Window], extent: float, theta: float
+) -> float:
+    """The same with a lesser shift θ where that of the coarse look was too bold."""
+    far = left_out(sketch, point, windows, extent, theta)
+    if far < sketch.target + point.c * point.epsilon:
+        return far
+    return min(far, *(left_out(sketch, point, windows, extent, share * theta) for share in (0.7, 0.45)))
+
+
 def spacing(
     saddle: float,
     epsilon: float,
@@ -192,7 +202,7 @@ def fine(
 ) -> Window:
     """The window of part i on a grid fine enough for the midpoint rule, and for a cutoff of `width`.
 
-    The cutoff is moved onto a cell edge, unless it is to be kept.
+    The cutoff is moved onto a cell edge, unless it is to be kept: then the grid ends nine widths beyond it.
     """
     width = cutoff.width if width is None else width
     part, coarse = sketch.parts[i], sketch.grids[i]
@@ -205,7 +215,7 @@ def fine(
     ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
     size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
     gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))
-    last = float(ends[gone[0]] if len(gone) else ends[-1])
+    last = float(ends[gone[0]] if len(gone) and not keep else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * width)
     wanted = (
         2 * math.pi / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + width**-2))

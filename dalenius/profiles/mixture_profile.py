@@ -28,6 +28,8 @@ from dalenius.profiles.rounding import TINY, U, exp_bound
 
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
+NEAR = 0.3
+"""Closer than this another contour, laid where the first one was read, would not be sharper."""
 FARTHER = 3.0
 """The same for reading many ε, where a few digits less do."""
 NOTHING = 1e-250
@@ -198,18 +200,23 @@ class MixtureProfile:
             reading = self._at(sketch, 0.0)
             if reading is not None and reading.read(0.0)[1] <= delta:
                 return 0.0, 0.0
-        low, high = 0.0, math.inf
+        low, high, best = 0.0, math.inf, None
         for _ in range(6):
             reading = self._at(sketch, guess)
             if reading is None:
-                return None
+                return best
             found = solve(reading, delta, guess)
-            if found >= 0 and abs(found - guess) * reading.contour.c < CLOSE:
-                return bracket(reading, delta, found)
+            apart = abs(found - guess) * reading.contour.c
+            if found >= 0 and apart < CLOSE:
+                best = bracket(reading, delta, found)
+                if apart < NEAR or best[1] - best[0] <= NARROW * best[1]:
+                    return best
+                guess = found
+                continue
             ends = reading.read(guess)
             low, high = (guess if ends[0] > delta else low), (guess if ends[1] <= delta else high)
             guess = found if max(low, 0.0) < found < high else between(low, high, guess)
-        return None
+        return best
 
 
 def between(low: float, high: float, guess: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from dalenius.profiles.arm import Arm
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.nodes import FUNCTION, Nodes, Part, normal_tail
-from dalenius.profiles.rounding import U, exp_bound
+from dalenius.profiles.rounding import TINY, U, exp_bound
 from dalenius.profiles.window import Window
 
 
@@ -30,7 +30,8 @@ def log_moment(arm: Arm) -> tuple[float, float]:
 
 def log_most(arm: Arm) -> float:
     """At least log ∫ φ χ wˢ."""
-    return math.log(arm.mass + arm.midpoint_zero) + 2 * arm.mass_error
+    most = arm.mass + arm.midpoint_zero
+    return math.log(most) + 2 * arm.mass_error if most > 0 else math.log(TINY)
 
 
 def _around_one(arm: Arm) -> tuple[float, float]:

@@ -136,7 +136,7 @@ class Outlook:
 
 def _differences(pair: Transformed, c: Floats) -> Cumulants:
     """K, K′ and K″ from the transform a little off the real axis."""
-    h = 0.01 / (1 + c)
+    h = np.full_like(c, 0.02 / max(map(abs, pair.support)))
     value, _ = pair.transform(np.concatenate([c + 0j, c + 1j * h]))
     log = np.log(value)
     on, off = log[: len(c)].real, log[len(c) :]

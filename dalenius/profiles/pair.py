@@ -48,6 +48,11 @@ class Transformed(Protocol):
     """A pair whose transform M(z) = E[e^{zL}; L < ∞] under P has a closed form."""
 
     @property
+    def support(self) -> tuple[float, float]:
+        """Bounds of the finite values of L."""
+        ...
+
+    @property
     def infinite_mass(self) -> tuple[float, float]:
         """Enclose P(L = ∞)."""
         ...

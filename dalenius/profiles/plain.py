@@ -54,7 +54,7 @@ class PlainReading:
     def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε of an array."""
         low, high = self.contour.reads(epsilon)
-        low, high = low * (1 - 4 * U) + self.infinite[0], high * (1 + 4 * U) + self.infinite[1]
+        low, high = (low + self.infinite[0]) * (1 - 4 * U), (high + self.infinite[1]) * (1 + 4 * U)
         fine = low <= high
         return np.where(fine, np.maximum(low, 0.0), 0.0), np.where(fine, np.minimum(high, 1.0), 1.0)
 
@@ -77,18 +77,21 @@ class Plain:
     @np.errstate(all="ignore")
     def at_delta(self, delta: float) -> tuple[float, PlainReading] | None:
         """An ε near the one that `delta` asks for, and a reading there; None where this is not the route."""
-        return self._at(self.outlook.point(log_delta=math.log(delta)))
+        return self._at(log_delta=math.log(delta))
 
     @np.errstate(all="ignore")
     def at_epsilon(self, epsilon: float) -> PlainReading | None:
         """A reading at ε."""
-        found = self._at(self.outlook.point(epsilon=epsilon))
+        found = self._at(epsilon=epsilon)
         return None if found is None else found[1]
 
-    def _at(self, point: Point | None) -> tuple[float, PlainReading] | None:
-        if point is None or not (point.epsilon >= 0 and point.loose < LOOSE):
-            return None
+    def _at(
+        self, *, log_delta: float | None = None, epsilon: float | None = None
+    ) -> tuple[float, PlainReading] | None:
         try:
+            point = self.outlook.point(log_delta=log_delta, epsilon=epsilon)
+            if point is None or not (point.epsilon >= 0 and point.loose < LOOSE):
+                return None
             contour = self._contour(point)
         except (ArithmeticError, ValueError):
             return None
@@ -195,6 +198,8 @@ def _transformed(pair: Transformed, times: int, c: float, step: float, count: in
     value, error = pair.transform(np.asarray(c + 1j * step * np.arange(count), dtype=np.complex128))
     mass = float(value[0].real)
     slip = float(error[0]) / mass
+    if not slip < 0.005:
+        raise ArithmeticError("a transform without digits")
     ratio = (value - mass) / mass
     off = 1.01 * (error / mass + slip * np.abs(value) / mass) + 4 * U * (1 + np.abs(ratio))
     moment = math.log(mass)

@@ -80,7 +80,7 @@ class Sketch:
     def sizes(self) -> tuple[float, float]:
         """The least and the largest plausible standard deviation of the total loss."""
         slopes = [max(p.shifts) * math.sqrt(p.times) for p in self.parts]
-        rates = [s * (1 - p.weights[p.shifts.index(0.0)]) for s, p in zip(slopes, self.parts, strict=True)]
+        rates = [s * sum(float(w) for w, _ in p.moving) for s, p in zip(slopes, self.parts, strict=True)]
         return math.hypot(math.sqrt(self.squared), *rates), math.hypot(math.sqrt(self.squared), *slopes)
 
     @cached_property

@@ -23,7 +23,10 @@ from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.window import Gap, Window
 
 BITS = 160
-"""Working precision: counts up to 10¹² cost 40 bits, cancellation between the two products some more."""
+"""Working precision beside one bit for each node, as turning a rectangular ball enlarges it.
+
+Counts up to 10¹² cost 40 bits, cancellation between the two products some more.
+"""
 
 Laid = tuple[float, float, Complexes, Floats]
 
@@ -38,7 +41,7 @@ def lay_in_balls(
     squared: Fraction,
 ) -> Laid:
     """The same as `contour.lay`, in balls."""
-    with flint.ctx.workprec(BITS):
+    with flint.ctx.workprec(BITS + count):
         total = [acb(1)] * count
         for (arm, times), pair in zip(arms, pairs, strict=True):
             for k, one in enumerate(_moments(arm, pair, step, count)):
@@ -48,7 +51,7 @@ def lay_in_balls(
 
 def jumps_in_balls(jumps: Jumps, *, pair: MixturePair, c: float, step: float, count: int) -> Laid:
     """The same as `Jumps.lay`, in balls."""
-    with flint.ctx.workprec(BITS):
+    with flint.ctx.workprec(BITS + count):
         bulk, more = (_moments(arm, pair, step, count) for arm in jumps.arms)
         total = [(a + b) ** jumps.times - a**jumps.times for a, b in zip(bulk, more, strict=True)]
         return _terms(total, bulk[0].real.log() * jumps.times, c, step, Fraction(0))

@@ -13,7 +13,7 @@ from dalenius.profiles.arm import Arm
 from dalenius.profiles.contour import Contour, lay
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.gaussian_pairs import MixturePair
-from dalenius.profiles.layout import Guess, Spacing, fine, left_out, likely, reach, spaced, windows_for
+from dalenius.profiles.layout import Guess, Spacing, fine, least_left_out, likely, reach, spaced, windows_for
 from dalenius.profiles.moments import log_most
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch
@@ -32,11 +32,12 @@ SPLIT_FROM = 300
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A contour with the shares of δ beside it."""
+    """A contour with the shares of δ beside it; `lost` bounds what none of them holds."""
 
     contour: Contour
     upper: Upper
     lower: Lower | Bulk | None
+    lost: float = 0.0
 
     def read(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
@@ -46,11 +47,11 @@ class Reading:
     def reads(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε of an array."""
         low, high = self.contour.reads(epsilon)
-        low = np.maximum(low, 0.0)
         for share in (self.upper, self.lower):
             if share is not None:
                 more = np.array([share.share(e) for e in epsilon.tolist()])
                 low, high = low + more[:, 0], high + more[:, 1]
+        high = high + self.lost
         slack = 4e-15 * np.abs(high) + self.upper.left
         low = np.where(low <= high, low, math.nan)
         high = np.where(np.isnan(low), math.nan, high)
@@ -64,7 +65,7 @@ class Bulk:
     """The share of outcomes without any jump, read from a contour of its own."""
 
     contour: Contour
-    left: float
+    window: Window
 
     def share(self, epsilon: float) -> tuple[float, float]:
         """Enclose it."""
@@ -84,7 +85,7 @@ def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> R
     with np.errstate(all="ignore"):
         try:
             return _read_at(sketch, epsilon, exactly)
-        except ArithmeticError:
+        except (ArithmeticError, ValueError):
             return None
 
 
@@ -92,7 +93,7 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
     point = sketch.saddle(epsilon)
     plain = spaced(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
     loose = point.k - point.c * epsilon - sketch.log_delta + _rounding(sketch) > LOOSE
-    if loose and len(sketch.parts) == 1 and not sketch.squared:
+    if loose and _alone(sketch):
         split = valley(sketch, point)
         reading = None if split is None else _read_jumps(sketch, point, split, exactly)
         if reading is not None:
@@ -103,6 +104,11 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
         return _read_jumps(sketch, point, found, exactly)
     laid = _laid(sketch, plain, found, exactly)
     return None if laid is None else Reading(laid, _upper(sketch, point, found[1]), None)
+
+
+def _alone(sketch: Sketch) -> bool:
+    """Whether bulk and jumps may be told apart: one part, removed, and nothing else."""
+    return len(sketch.parts) == 1 and not sketch.squared and sketch.sign > 0
 
 
 def _rounding(sketch: Sketch) -> float:
@@ -136,17 +142,17 @@ def _laid(sketch: Sketch, plain: Spacing, found: Guess, exactly: Exactly | None)
 
 def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | None) -> Reading | None:
     """The same where the bulk is taken out."""
+    if not split.extent * split.spacing.wave < 2 * math.pi * MOST_NODES:
+        return None
     nodes = math.ceil(split.extent * split.spacing.wave / (2 * math.pi)) + 2
     (part,), c = sketch.parts, split.spacing.c
     jumps = split.windows(sketch, point.cutoffs[0], sketch.exponent(c))
     edges = jumps.jumps.nodes.edges
-    if nodes > MOST_NODES or not jumps.jumps.lower.within(
-        jumps.jumps.cutoff, float(jumps.bulk.nodes.edges[0]), float(edges[-1])
-    ):
+    if not jumps.jumps.lower.within(jumps.jumps.cutoff, float(jumps.bulk.nodes.edges[0]), float(edges[-1])):
         return None
     step = split.extent / (nodes - 1)
     laid = (
-        jumps.lay(sign=sketch.sign, c=c, step=step, count=nodes)
+        jumps.lay(c=c, step=step, count=nodes)
         if exactly is None
         else jumps_in_balls(jumps, pair=exactly.pairs[0], c=c, step=step, count=nodes)
     )
@@ -155,12 +161,21 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
     contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
     left = float(jumps.bulk.nodes.edges[0])
     if split.exponent is not None:
-        lower: Lower | Bulk = Lower(jumps.bulk, part.times, sketch.sign, split.exponent)
-        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower)
+        lower = Lower(jumps.bulk, part.times, split.exponent)
+        lost = _lost(jumps.bulk, part.times)
+        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower, lost)
     bulk = _read_bulk(sketch, point.epsilon, jumps.bulk.cutoff, exactly)
     if bulk is None:
         return None
-    return Reading(contour, _upper(sketch, point, [jumps.jumps], max(left, bulk.left)), bulk)
+    left = max(left, float(bulk.window.nodes.edges[0]))
+    lost = _lost(jumps.bulk, part.times) + _lost(bulk.window, part.times)
+    return Reading(contour, _upper(sketch, point, [jumps.jumps], left), bulk, lost)
+
+
+def _lost(bulk: Window, times: int) -> float:
+    """At least the mass that a lower cutoff keeps beyond the end of its grid."""
+    end = float(bulk.nodes.edges[-1])
+    return 1.01 * times * float(bulk.cutoff.inside(np.array([end]))[0]) * bulk.nodes.part.tail(end, 1)
 
 
 def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly | None) -> Bulk | None:
@@ -172,9 +187,9 @@ def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly 
     if not extent * plain.wave < 2 * math.pi * MOST_NODES:
         return None
     window = fine(sketch, 0, cutoff, extent, sketch.exponent(plain.c), keep=True)
-    far = left_out(sketch, moved, [window], extent, theta)
+    far = least_left_out(sketch, moved, [window], extent, theta)
     laid = _laid(sketch, plain, (extent, [window], far), exactly)
-    return None if laid is None else Bulk(laid, float(window.nodes.edges[0]))
+    return None if laid is None else Bulk(laid, window)
 
 
 def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float | None = None) -> Upper:
@@ -192,11 +207,11 @@ def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float
 def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
     """The least extent found, with the bulk taken out if that pays."""
     extent, theta = reach(sketch, point, point.cutoffs)
-    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and len(sketch.parts) == 1 and not sketch.squared:
+    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and _alone(sketch):
         split = split_at(sketch, point, point.cutoffs[0])
         if split is not None and split.extent * split.spacing.wave < extent * plain.wave:
             return split
     if not extent * plain.wave < 2 * math.pi * MOST_NODES:
         return math.inf, [], math.inf
     windows = windows_for(sketch, point, extent)
-    return extent, windows, left_out(sketch, point, windows, extent, theta)
+    return extent, windows, least_left_out(sketch, point, windows, extent, theta)

@@ -190,9 +190,11 @@ class Tilted:
         error += np.abs(grown) * FUNCTION + abs(s) * (v_error + 4 * U * np.abs(v))
         relative = U * (2 * table.x * table.x + 24 + table.depth) + 2 * FUNCTION + table.step_error
         slip = 1.01 * (density * error + np.abs(terms) * relative).sum(axis=1, keepdims=True)
+        # A density that underflows is below TINY, and wˢ below e^600 where this serves.
+        slip += len(table.x) * 1e-46
         slip += self._beyond() + 1.01 * self.midpoint(0.0) * (self.most + 1 + 2 * abs(s))
         value = terms.sum(axis=1, keepdims=True)
-        fine = (1 + value > 2 * slip) & (s * log.max(axis=1, keepdims=True) < 600)
+        fine = (1 + value > 2 * slip) & ((s * log).max(axis=1, keepdims=True) < 600)
         moment = np.log1p(np.where(fine, value, 0.0))
         spread = 1.01 * slip / np.where(fine, 1 + value - slip, 1.0) + FUNCTION * np.abs(moment)
         return moment, np.where(fine, spread, math.inf)
@@ -209,7 +211,8 @@ class Tilted:
         table, s, a = self.table, self.s, self.table.rows.shift
         log, turn = polar_at(table.rows.moving, table.rows.still, theta, table.x)
         base = table.log_density + theta * theta / 2 + s * log
-        far = abs(s) * (1 + np.abs(log).max(axis=1)) + extents[-1] * turn[:, -1]
+        reach = (a * max(map(abs, table.ends)) + a * a)[:, 0]
+        far = abs(s) * (1 + np.abs(log).max(axis=1) + reach) + extents[-1] * (turn[:, -1] + reach)
         main = np.stack([np.exp(base - y * turn).sum(axis=1) for y in extents.tolist()], axis=1)
         main *= (1 + 64 * U * (len(table.x) + far + 256))[:, None]
         eta = np.minimum(0.95 * STRIP / a - theta, math.pi / table.step)

@@ -4,7 +4,7 @@ Let χ₂ and χ₁ be the upper and the lower cutoff (docs/proofs/contour.md, S
 the mixture (sign +): if some release is cut off by χ₂ the total is above ε but for a Chernoff-small
 event, so this share of δ is (1 − ∏(1−p)ᵀ) − e^ε (1 − ∏(1−q)ᵀ) up to that event, p and q being what 1 − χ₂
 takes of the mixture and of N(0, 1); if every release is under χ₁ the total is below ε likewise and
-the share is nothing. With L = −λ under N(0, 1) (sign −) the two exchange their roles.
+the share is nothing. With L = −λ under N(0, 1) (sign −) a release cut off leaves next to nothing.
 """
 
 from __future__ import annotations
@@ -104,30 +104,22 @@ class Upper:
 
 @dataclass(frozen=True, eq=False)
 class Lower:
-    """What lies under the lower cutoff altogether."""
+    """What lies under the lower cutoff altogether, for sign +: next to nothing."""
 
     window: Window
     times: int
-    sign: int
     exponent: float
 
     def share(self, epsilon: float) -> tuple[float, float]:
         """Enclose the share of δ of outcomes in which every release is under the lower cutoff."""
-        t, n = self.exponent, self.times
-        value, error = self._moments[0]
-        late = log_kappa(t) + n * (value + error) + ((1 + t) * epsilon if self.sign < 0 else -t * epsilon)
-        mass = 1.01 * exp_bound(late)
-        if self.sign > 0:
-            return 0.0, mass
-        (p, p_error), (q, q_error) = self._moments[1:]
-        low = math.exp(min(0.0, n * (p - p_error))) - exp_bound(epsilon + n * (q + q_error))
-        high = min(1.0, exp_bound(n * (p + p_error))) - min(1.0, exp_bound(epsilon + n * (q - q_error)))
-        slip = 16 * FUNCTION + 8 * U * (epsilon + n * (abs(p) + abs(q)))
-        return max(0.0, low - slip), max(0.0, high) + mass + slip
+        value, error = self._moment
+        return 0.0, 1.01 * exp_bound(
+            log_kappa(self.exponent) + self.times * (value + error) - self.exponent * epsilon
+        )
 
     @cached_property
-    def _moments(self) -> tuple[tuple[float, float], ...]:
-        return tuple(log_moment(Arm(self.window, s)) for s in (1 + self.exponent, 0.0, 1.0))
+    def _moment(self) -> tuple[float, float]:
+        return log_moment(Arm(self.window, 1 + self.exponent))
 
 
 def whole(part: Part, left: float, right: float) -> Window:

@@ -44,8 +44,9 @@ class Split:
         lower = self.cutoff.snapped(max(step, taken_step(self.cutoff)))
         bulk = fine(sketch, 0, lower, self.extent, s, lower.width, keep=True)
         start = math.floor((lower.middle - 9 * lower.width) / step)
-        end = math.ceil((upper.middle + 9 * upper.width) / step)
-        nodes = Nodes(part, step, max(start, jumps.nodes.left), max(end, jumps.nodes.right))
+        last = max(upper.middle + 9 * upper.width, float(bulk.nodes.edges[-1]))
+        end = max(math.ceil(last / step), jumps.nodes.right)
+        nodes = Nodes(part, step, max(start, jumps.nodes.left), end)
         return Jumps(bulk, Gap(nodes, jumps.cutoff, lower=lower), part.times, s)
 
 
@@ -58,7 +59,7 @@ def split_at(sketch: Sketch, point: Saddle, upper: Cutoff) -> Split | None:
     exponent = grid.log_density[:end] + (1 + t)[:, None] * log
     top = exponent.max(axis=1, keepdims=True)
     grown = part.times * (top + np.log(np.cumsum(np.exp(exponent - top), axis=1) + 1e-300))
-    late = grown + (-t if sketch.sign > 0 else 1 + t)[:, None] * point.epsilon
+    late = grown - t[:, None] * point.epsilon
     settled = np.nonzero(late.min(axis=0) < sketch.target)[0]
     if len(settled) == 0:
         return None
@@ -95,7 +96,7 @@ def _split(sketch: Sketch, point: Saddle, cutoff: Cutoff, steep: float | None, u
 
     def mass(c: Floats) -> Floats:
         """log T B (A + B)^{T−1} on the coarse grid."""
-        tilted = grid.log_density[:end] + kept + (1 + c if sketch.sign > 0 else -c)[:, None] * log
+        tilted = grid.log_density[:end] + kept + (1 + c)[:, None] * log
         whole, jumped = log_sum(tilted), log_sum(tilted[:, place:])
         return np.asarray(math.log(part.times) + jumped + (part.times - 1) * whole)
 

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dalenius.profiles.cutoff import Cutoff
-from dalenius.profiles.nodes import LOG_ROOT_TWO_PI, Nodes
+from dalenius.profiles.nodes import FUNCTION, LOG_ROOT_TWO_PI, Nodes
 from dalenius.profiles.pair import Floats
+from dalenius.profiles.rounding import U
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,11 @@ class Window:
         """v, by which bounds off the real axis grow."""
         return self.cutoff.width
 
+    @property
+    def blur(self) -> float | Floats:
+        """The relative error of χ at the nodes from cancellation."""
+        return 0.0
+
     @cached_property
     def height(self) -> float:
         """The height of the strip used for the midpoint rule."""
@@ -107,12 +113,27 @@ class Gap(Window):
         """log(χ₂ − χ₁) at the edges."""
         return self._log_between(self.nodes.edges)
 
+    @cached_property
+    def blur(self) -> Floats:
+        """Where χ₁ comes close to χ₂."""
+        more, less = self._sides(self.nodes.x)
+        return np.asarray(
+            (4 * FUNCTION + 24 * U * np.abs(less))
+            * np.exp(np.minimum(less - more, 0.0))
+            / -np.expm1(np.minimum(less - more, -1e-300))
+        )
+
     def _log_between(self, x: Floats) -> Floats:
-        """From complements below the middle of χ₁, from the cutoffs above it: no cancellation."""
+        """log(χ₂ − χ₁)."""
+        more, less = self._sides(x)
+        return np.asarray(more + np.log(-np.expm1(np.minimum(less - more, -1e-300))))
+
+    def _sides(self, x: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of what is subtracted: complements below the middle of χ₁, cutoffs above it."""
         below = x < self.lower.middle
         more = np.where(below, self.lower.log_outside(x), self.cutoff.log_inside(x))
         less = np.where(below, self.cutoff.log_outside(x), self.lower.log_inside(x))
-        return np.asarray(more + np.log(-np.expm1(np.minimum(less - more, -1e-300))))
+        return more, less
 
     @cached_property
     def _edge_logs(self) -> tuple[Floats, Floats, Floats, Floats]:
