@@ -1,9 +1,9 @@
 """The moments accountant: log-moments of the privacy loss add up, and convert to (ε, δ) at the end.
 
 Let m(λ) bound log E_P[e^{λL}] for one release in both directions; m(λ) = λ·D_{λ+1}, with D the Rényi
-divergence. Under adaptive composition the m(λ) add (Abadi et al. 2016, Theorem 2.1; Mironov 2017,
+divergence. Under adaptive composition the m(λ) add (Abadi et al. 2016; Mironov 2017,
 Proposition 1). For a Gaussian step on a Poisson sample, at whole orders α = λ + 1
-(Mironov, Talwar and Zhang 2019, Section 3.3, under add_remove, both directions by their Theorem 5),
+(Mironov, Talwar and Zhang 2019, Section 3.3, under add_remove, both directions),
 
     m(λ) = log Σ_{k=0}^{α} C(α, k) (1 − q)^{α−k} q^k e^{(k² − k)/(2σ²)}.
 
@@ -33,7 +33,7 @@ PUBLISHED_ORDERS = range(1, 33)
 
 
 def tail_bound(order: int, moment: arb, log_inverse_delta: arb) -> arb:
-    """ε = (m(λ) + log(1/δ))/λ. Abadi et al. 2016, Theorem 2.2; Mironov 2017, Proposition 3."""
+    """ε = (m(λ) + log(1/δ))/λ. Abadi et al. 2016; Mironov 2017, Proposition 3."""
     return (moment + log_inverse_delta) / order
 
 

@@ -3,16 +3,16 @@
 With K(t) = log E e^{tL} = t·D_{1+t}(P‖Q), in both directions and for every pair of neighbours:
 
     ZeroConcentrated   D_α ≤ ρα for all α > 1 (Bun and Steinke 2016), except on events of probability δ
-                       (their Definition 8.1). K(t) ≤ t(1+t)ρ. The Gaussian with μ² = 2ρ meets it with
+                       (same paper). K(t) ≤ t(1+t)ρ. The Gaussian with μ² = 2ρ meets it with
                        equality, and so bounds the answer from below.
     Renyi              D_α ≤ ε at one order α (Mironov 2017). D grows with the order, so K(t) ≤ tε for
                        t ≤ α − 1, and nothing is known above: sums keep a bound at common orders only.
     MeanConcentrated   E L ≤ μ, and L − E L is subgaussian with standard τ (Dwork and Rothblum 2016,
-                       Definition 3.1). K(t) ≤ t·min(μ, τ²/2) + t²τ²/2; the minimum because the
+                       Definition 3.3). K(t) ≤ t·min(μ, τ²/2) + t²τ²/2; the minimum because the
                        moment of order −1 is 1, which makes E L ≤ τ²/2. Gaussians with
                        μ² ≤ min(τ², 2·mean) meet it.
 
-Groups of k: k²ρ for ZeroConcentrated (Bun and Steinke 2016, Proposition 1.9), Hölder's inequality for the
+Groups of k: k²ρ for ZeroConcentrated (Bun and Steinke 2016), Hölder's inequality for the
 others; where events are set aside no group bound is stated. How moments become (ε, δ) is in `renyi`. None
 is tight: a bound on moments does not fix δ(ε).
 """

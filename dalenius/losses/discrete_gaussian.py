@@ -1,6 +1,6 @@
 """The discrete Gaussian mechanism: P(x) ∝ e^{−x²/2σ²} on the integers.
 
-Theorem (Canonne, Kamath and Steinke 2020, Theorem 7 and Section 2). With integer sensitivity Δ the worst
+Theorem (Canonne, Kamath and Steinke 2020). With integer sensitivity Δ the worst
 pair for a scalar is the law and its shift by Δ; a lesser shift is no worse, the law being log-concave. The
 loss at x is (Δ² − 2xΔ)/(2σ²): it lives on a lattice of step Δ/σ². It is attained and its own reverse. With
 Z(a) = Σ_x e^{−(x+a)²/2σ²},

@@ -1,11 +1,11 @@
 """The Gaussian mechanism, and mixtures of Gaussians.
 
-Theorem (Balle and Wang 2018, Theorem 5; Dong, Roth and Su 2022, Theorem 2.7). Adding N(0, σ²I) to
+Theorem (Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022). Adding N(0, σ²I) to
 a value of L2 sensitivity Δ is dominated, and the bound is attained, by the pair N(μ, 1), N(0, 1)
 with μ = Δ/σ: δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ). The pair is its own reverse, and releases with
 μ₁, μ₂, … compose to √(Σμ²).
 
-Theorem (Choquette-Choo et al. 2024, Theorem 3.1 and Lemma 4.5). If the norm of a unit's contribution
+Theorem (Choquette-Choo et al. 2024). If the norm of a unit's contribution
 is random, at most sᵢ with probability pᵢ, and unseen, the release is dominated by
 Σ pᵢN(sᵢ/σ, 1) against N(0, 1) for removing a unit and by the reverse for adding one. A Poisson sample is
 the case s = 0, 1; a group of k in one is the binomial case s = 0, …, k.
@@ -108,7 +108,7 @@ class GaussianDP(Described, kind="gaussian_dp"):
         return (self.mu**2 / 2, self.mu**2 / 2)
 
     def enlarged(self, size: int) -> GaussianDP:
-        """Dong, Roth and Su 2022, Theorem 2.14: a group of k is kμ-GDP."""
+        """Dong, Roth and Su 2022: a group of k is kμ-GDP."""
         return GaussianDP(self.mu * size, relation=self.relation)
 
 

@@ -3,12 +3,12 @@
 Exact where it is known: each kind says so in its `enlarged(k)`. A composition enlarges term by term,
 since the group bound of each release dominates it. For all others two general bounds are kept.
 
-Profile (Dwork and Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2). Along a path of k neighbours,
+Profile (a sharper form of the group bound in Vadhan 2017). Along a path of k neighbours,
     δ_k(ε) ≤ (1 + e^{ε/k} + … + e^{(k−1)ε/k}) · δ(ε/k) = δ(ε/k) · (e^ε − 1)/(e^{ε/k} − 1),   ε > 0,
 and k·δ(0) at 0. For ε < 0, H_{P‖Q}(ε) = 1 − e^ε + e^ε H_{Q‖P}(−ε) reduces to the path walked back. δ is
 that of the worse direction, so a path may remove some units and add others, as a replacement does.
 
-Moments. Hölder's inequality (Bun and Steinke 2016, Lemma 5.2) along the path, unrolled:
+Moments. Hölder's inequality (Bun and Steinke 2016) along the path, unrolled:
     D_α^{(k)} ≤ Σ_{m<k} A/(A−m) · D_{A−m},    A = kα;
 for D_α = ρα it gives k²ρα, which the Gaussian attains. Neither bound is tight in general.
 """

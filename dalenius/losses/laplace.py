@@ -1,9 +1,9 @@
 """The Laplace mechanism: noise of density e^{−|x|/b}/(2b) on a value of bounded L1 sensitivity.
 
-Theorem (Dwork, McSherry, Nissim and Smith 2006; profile by Balle, Barthe and Gaboardi 2018,
-Theorem 3). With b per unit of L1 sensitivity and ε₀ = 1/b, the worst pair is Lap(0, b), Lap(1, b):
+Theorem (Dwork, McSherry, Nissim and Smith 2006; profile by Balle, Barthe and Gaboardi
+2018). With b per unit of L1 sensitivity and ε₀ = 1/b, the worst pair is Lap(0, b), Lap(1, b):
     δ(ε) = max(0, 1 − e^ε, 1 − e^{(ε−ε₀)/2}),
-    E e^{tL} = ((1+t) e^{tε₀} + t e^{−(1+t)ε₀}) / (1+2t)      (Mironov 2017, Proposition 6).
+    E e^{tL} = ((1+t) e^{tε₀} + t e^{−(1+t)ε₀}) / (1+2t)      (Mironov 2017).
 It is attained, and it is its own reverse.
 
 Vectors are no worse. Let shifts a ≤ b (in units of the scale) sit in two coordinates and write

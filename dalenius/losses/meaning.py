@@ -1,6 +1,6 @@
 """What a loss means for one person, in numbers and in words that a lawyer can read.
 
-Odds (Dwork and Roth 2014, Section 2.3; Kasiviswanathan and Smith 2014). For pure ε the odds of any
+Odds (Kasiviswanathan and Smith 2014). For pure ε the odds of any
 claim about one person, after the result, are within a factor e^ε of the odds before it, so a belief
 π becomes at most πe^ε/(1 − π + πe^ε) and at least π/(π + (1 − π)e^ε).
 The role of δ (Kairouz, Oh and Viswanath 2015, proof of Theorem 3.3). Between two neighbours, an

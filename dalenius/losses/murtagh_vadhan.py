@@ -1,7 +1,7 @@
 """Optimal composition of unequal releases, by rounding them onto a common grid.
 
 Kairouz, Oh and Viswanath's optimum for unequal (ε_i, δ_i) is a sum over all subsets, #P-hard to
-evaluate (Murtagh and Vadhan 2016, Theorem 1.5 and 1.6): with p_i = e^{ε_i}/(1 + e^{ε_i}) and L the
+evaluate (Murtagh and Vadhan 2016): with p_i = e^{ε_i}/(1 + e^{ε_i}) and L the
 sum of independent losses that are ε_i with probability p_i and −ε_i otherwise, the least ε solves
 
     E[(1 − e^{ε−L})₊] = 1 − (1 − δ)/Π(1 − δ_i).
@@ -10,7 +10,7 @@ Rounding every ε_i up to a multiple of a step s keeps the premises true, so the
 bound; and it makes L live on a grid, where its law is a product of polynomials.
 How loose? If the ε_i grow by a_i ≥ 0 with Σa_i ≤ η, then Π(1 + e^{ε_i+a_i}) ≥ e^{Σa/2} Π(1 + e^{ε_i})
 and each term of the subset sum at ε + Σa grows at most by e^{Σa}, so δ(ε + Σa) grows at most by
-e^{Σa/2}. Hence the answer is at most the optimum at e^{−η/2}δ, plus η (their Theorem 1.7).
+e^{Σa/2}. Hence the answer is at most the optimum at e^{−η/2}δ, plus η (same paper).
 
 Walking down the grid l_j = l_{j−1} + 2s from the top, with A_j = P(L ≥ l_j), the profile follows
 δ(l_{j−1}) = e^{−2s} δ(l_j) + (1 − e^{−2s}) A_j: positive terms only. Between grid points it is linear in e^ε.

@@ -1,6 +1,6 @@
 """Pure and approximate differential privacy: all that is known of a release is its (ε, δ).
 
-Theorem (Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016, Lemma 3.2). Every
+Theorem (Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016). Every
 (ε, δ)-differentially private release is dominated by the four outcomes
     P = (δ, (1−δ)e^ε/(1+e^ε), (1−δ)/(1+e^ε), 0),    Q = P read backwards,
 which are themselves (ε, δ)-differentially private: the bound is attained, under composition too. The

@@ -9,7 +9,7 @@ removing a unit and (Q, P) for adding one. The description is the pair, so the e
     TradeoffCurve             the convex curve through the given points (false-positive rate of a test for the
                               unit, its least false-negative rate), from fpr 0 to fpr 1 or to fnr 0. A
                               segment is an outcome: its width is the mass under Q and its drop that under P
-                              (Dong, Roth and Su 2022, Proposition 2.2); 1 − fnr at fpr 0 is infinite loss.
+                              (Dong, Roth and Su 2022); 1 − fnr at fpr 0 is infinite loss.
                               A curve that holds both ways is covered too: the reverse has the mirrored one.
 """
 

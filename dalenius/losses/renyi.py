@@ -6,7 +6,7 @@ Theorem (Canonne, Kamath and Steinke 2020, Proposition 12). For every t > 0,
     δ(ε) ≤ e^{K(t) − tε} · t^t/(1+t)^{1+t},
 so log(1/δ) ≥ tε − K(t) − t·log t + (1+t)·log(1+t), and ε follows by solving. Any t gives a bound; the best is
 looked for in plain floats and then evaluated in balls. Events of probability f that were set aside
-(approximate zCDP, Bun and Steinke 2016, Definition 8.1) make it f + (1−f)·δ(ε), and f of several releases is
+(approximate zCDP, Bun and Steinke 2016) make it f + (1−f)·δ(ε), and f of several releases is
 1 − Π(1 − fᵢ). Not tight: a bound on moments does not fix the profile.
 """
 

@@ -71,7 +71,7 @@ def advanced(steps: Step | Iterable[Step], *, delta: Number) -> Guarantee:
 def optimal(step: Step, *, delta: Number) -> Guarantee:
     """The least ε that holds for every k-fold composition of (ε₀, δ₀)-private releases.
 
-    Kairouz, Oh and Viswanath 2015, Theorem 3.3: with δ̃ = 1 − (1 − delta)/(1 − δ₀)^k, it solves
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016, Theorem 1.4: with δ̃ = 1 − (1 − delta)/(1 − δ₀)^k, it solves
     Σ_l C(k, l) (e^{(k−l)ε₀} − e^{ε + lε₀})₊ = (1 + e^{ε₀})^k δ̃. Attained by randomized response.
     """
     from dalenius.losses.pure import Approximate
@@ -84,7 +84,7 @@ def optimal(step: Step, *, delta: Number) -> Guarantee:
 def parallel(steps: Step | Iterable[Step], *, relation: Relation = "add_remove") -> Guarantee:
     """Releases from disjoint parts of the data cost a unit only what its own part costs.
 
-    McSherry 2009, Theorem 4: max ε_i under add_remove and zero_out, where a unit is in one part.
+    McSherry 2009: max ε_i under add_remove and zero_out, where a unit is in one part.
     Under replace the new record may fall into another part: two releases change, and the
     two largest costs add up.
     """
@@ -99,7 +99,7 @@ def parallel(steps: Step | Iterable[Step], *, relation: Relation = "add_remove")
 def zcdp(rho: Number, *, delta: Number) -> Guarantee:
     """ρ-zero-concentrated privacy gives ε = ρ + 2√(ρ ln(1/delta)).
 
-    Bun and Steinke 2016, Proposition 1.3 (and Lemma 3.5). The ρ of several releases add up.
+    Bun and Steinke 2016, Proposition 1.3. The ρ of several releases add up.
     """
     cost, total = ball(numbers.non_negative(rho, "rho")), numbers.delta(delta)
     if total == 0:

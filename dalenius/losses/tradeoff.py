@@ -1,6 +1,6 @@
 """The trade-off curve: the least false-negative rate at a given false-positive rate.
 
-Theorem (Dong, Roth and Su 2022, Proposition 2.12; Wasserman and Zhou 2010). A test between Q (null) and P
+Theorem (Dong, Roth and Su 2022; Wasserman and Zhou 2010). A test between Q (null) and P
 with false-positive rate α has false-negative rate at least
     f(α) = sup over ε of  1 − δ_{P‖Q}(ε) − e^ε α,
 and some test attains it. For ε < 0, δ_{P‖Q}(ε) = 1 − e^ε + e^ε δ_{Q‖P}(−ε). Both directions of the relation

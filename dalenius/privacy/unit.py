@@ -7,7 +7,7 @@
 
 A guarantee moves from one relation to another where every pair of neighbours under the target is
 joined by a path of k neighbours under the source: it then holds k steps apart, by group privacy along
-the path, and sensitivities grow k-fold by the triangle inequality (Dwork and Roth 2014, Theorem 2.2).
+the path, and sensitivities grow k-fold by the triangle inequality (Dwork and Roth 2014).
 A group that comes or goes together is not such a path: on a Poisson sample it may cost less.
 
     add_remove → replace, k = 2   remove the old unit, add the new one

@@ -1,6 +1,6 @@
 """Connect the dots: any pair as a law on a lattice of losses, through its hockey-stick divergence alone.
 
-Theorem (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, Theorem 3.4). Among pairs with losses
+Theorem (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022). Among pairs with losses
 on a lattice, the one whose H is the chord, in x = e^ε, of h(x) = H(ε) between neighbouring lattice
 points is the least that dominates (P, Q). It is the law of L with every value split between the lattice
 points around it, keeping the masses under P and Q.

@@ -1,6 +1,6 @@
 """Rényi and Kullback–Leibler divergences from the hockey-stick divergence, enclosed.
 
-Theorem (Sason and Verdú 2016, Theorem 5, with γ = e^ε). For α ≥ 1,
+Theorem (Sason and Verdú 2016, with γ = e^ε). For α ≥ 1,
     (E_Q[(P/Q)^α] − 1)/(α(α−1)) = ∫₀^∞ e^{(α−1)ε} H_{P‖Q}(ε) dε + ∫₀^∞ e^{−αε} H_{Q‖P}(ε) dε,
 the left side being D_KL(P‖Q) at α = 1.
 
