@@ -11,7 +11,7 @@ Adaptive composition. t may depend on what was seen, so per release the worst ov
               2022), so powers of it bound adaptive composition; exact for one release.
     moments   sup_t E e^{λL} = λ^λ (1+λ)^{−1−λ} A^{1+λ} B^{−λ}, with c = e^{−λε}, B = (1−c)/(e^ε − 1) and
               A = c + e^ε B: s^λ(A − Bs) at its top in s = e^t, inside [1, e^ε] since it is 1 at both ends.
-              Its log is at most λ(1+λ)ε²/8: bounded range is ε²/8-zCDP (Cesar and Rogers 2021). Better for many.
+              Its log is at most λ(1+λ)ε²/8: bounded range is ε²/8-zCDP (Cesar and Rogers 2021).
 Both are valid, so the lesser counts. From below the answer is bounded by t = ε/2 throughout, which is
 randomized response with ε/2. A group of k has the range kε.
 """

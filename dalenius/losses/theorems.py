@@ -71,7 +71,8 @@ def advanced(steps: Step | Iterable[Step], *, delta: Number) -> Guarantee:
 def optimal(step: Step, *, delta: Number) -> Guarantee:
     """The least ε that holds for every k-fold composition of (ε₀, δ₀)-private releases.
 
-    Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016, Theorem 1.4: with δ̃ = 1 − (1 − delta)/(1 − δ₀)^k, it solves
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016, Theorem 1.4: with
+    δ̃ = 1 − (1 − delta)/(1 − δ₀)^k, it solves
     Σ_l C(k, l) (e^{(k−l)ε₀} − e^{ε + lε₀})₊ = (1 + e^{ε₀})^k δ̃. Attained by randomized response.
     """
     from dalenius.losses.pure import Approximate

@@ -1,6 +1,6 @@
 """n releases with one two-point pair: the exact binomial sum.
 
-Theorem (Kairouz, Oh and Viswanath 2015, and Murtagh and Vadhan 2016, for L = ±ε₀). If a finite L is `high` with
+Theorem (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016; for L = ±ε₀). If a finite L is `high` with
 probability p and `low` otherwise, and is infinite with probability ι, then over n releases
     δ(ε) = 1 − (1−ι)^n + (1−ι)^n·Σ_j C(n,j) p^j (1−p)^{n−j} (1 − e^{ε−l_j})₊,   l_j = n·low + j(high − low).
 The sum grows with p, `low` and `high`, so the ends of their enclosures give the ends of its own.
