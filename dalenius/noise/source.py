@@ -1,0 +1,161 @@
+"""The one source of bits: AES-256 in counter mode, keyed by the operating system.
+
+A block of `BLOCK` bytes is the keystream of one key. Its first 32 bytes never leave: mixed with 32 fresh
+bytes of the operating system they are the next key, so that neither a seized memory reveals what was
+drawn before (Bernstein 2017, fast key erasure) nor does one weak answer of the system weaken what follows.
+Bytes that were handed out are overwritten with zeros. After a fork the child starts anew: key, block and
+pools are its own.
+
+For tests there is a twin whose stream follows from a seed. All that is drawn while it is in force is
+tainted, and says so; it keeps its own pools, so that nothing of it is served afterwards.
+
+    >>> from dalenius import noise
+    >>> with noise.seeded(b"for a test"):
+    ...     noise.tainted(), noise.discrete_laplace(10, 3).size
+    (True, 3)
+    >>> noise.tainted()
+    False
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidArgument
+from dalenius.noise.pool import Pool
+
+Bytes = NDArray[np.uint8]
+Word = TypeVar("Word", bound=np.unsignedinteger[Any])
+
+BLOCK = 1 << 18
+"""Bytes of keystream under one key."""
+KEY = 32
+"""Bytes of a key."""
+_ZEROS = bytes(BLOCK)
+
+
+def keystream(key: bytes | bytearray, into: Bytes, start: bytes = bytes(16)) -> None:
+    """Fill `into`, of at most `BLOCK` bytes, with the keystream of AES-256 counting from `start`."""
+    encryptor = Cipher(algorithms.AES256(key), modes.CTR(start)).encryptor()
+    encryptor.update_into(memoryview(_ZEROS)[: into.size], into.data)
+
+
+class Source:
+    """A stream of independent uniform bits, each handed out once. Threads may share it."""
+
+    def __init__(self, seed: bytes | None = None) -> None:
+        self.tainted = seed is not None
+        self._key = bytearray(KEY) if seed is None else bytearray(hashlib.sha256(seed).digest())
+        self._block: Bytes = np.zeros(BLOCK, np.uint8)
+        self._start()
+        _SOURCES.add(self)
+
+    def _start(self) -> None:
+        self.pools: WeakKeyDictionary[object, Pool] = WeakKeyDictionary()
+        self._next = BLOCK
+        self._lock = Lock()
+        self.process = os.getpid()
+
+    def fill(self, words: NDArray[Word]) -> None:
+        """Overwrite a contiguous array with fresh bits."""
+        process = self.process
+        into = words.view(np.uint8)
+        done = 0
+        with self._lock:
+            while done < into.size:
+                if self._next >= BLOCK:
+                    self._refill()
+                step = min(into.size - done, BLOCK - self._next)
+                part = self._block[self._next : self._next + step]
+                into[done : done + step] = part
+                part.fill(0)
+                self._next += step
+                done += step
+        if process != os.getpid():
+            # A signal handler forked while this ran, and what was copied may be the parent's or wiped.
+            self.fill(words)
+
+    def words(self, count: int, kind: type[Word]) -> NDArray[Word]:
+        """`count` fresh words of 16, 32 or 64 bits."""
+        words = np.empty(count, kind)
+        self.fill(words)
+        return words
+
+    def integer(self, bits: int) -> int:
+        """A uniform integer below 2^bits."""
+        words = self.words(-(-bits // 16), np.uint16)
+        return int.from_bytes(words.tobytes(), "little") & ((1 << bits) - 1)
+
+    def renew(self) -> None:
+        """In a child process: forget what the parent may draw too. A seeded stream goes on as it was."""
+        rest = self._next
+        for pool in self.pools.values():
+            pool.wipe()
+        if not self.tainted:
+            self._block.fill(0)
+            self._key = bytearray(KEY)
+        self._start()
+        if self.tainted:
+            self._next = rest
+
+    def _refill(self) -> None:
+        if not self.tainted:
+            self._key[:] = bytes(a ^ b for a, b in zip(self._key, os.urandom(KEY), strict=True))
+        keystream(self._key, self._block)
+        self._key[:] = self._block[:KEY].tobytes()
+        self._block[:KEY] = 0
+        self._next = KEY
+
+
+_SOURCES: WeakSet[Source] = WeakSet()
+_SYSTEM = Source()
+_RENEWING = Lock()
+_CURRENT: ContextVar[Source] = ContextVar("source", default=_SYSTEM)
+
+
+def active() -> Source:
+    """The source to draw from here and now, belonging to this process."""
+    source = _CURRENT.get()
+    if source.process != os.getpid():
+        # Forked by foreign code that calls no hook; threads of the child may meet here.
+        with _RENEWING:
+            if source.process != os.getpid():
+                source.renew()
+    return source
+
+
+def tainted() -> bool:
+    """Whether what is drawn here and now follows from a seed, and so protects nobody."""
+    return _CURRENT.get().tainted
+
+
+@contextmanager
+def seeded(seed: bytes) -> Iterator[None]:
+    """For tests only: draw from the stream of `seed` within the block, in this thread or task."""
+    if not isinstance(seed, bytes):
+        raise InvalidArgument("seed must be bytes.", remedy='Pass seed as bytes, such as b"a test".')
+    token = _CURRENT.set(Source(seed))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def _forked() -> None:
+    for source in list(_SOURCES):
+        source.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
