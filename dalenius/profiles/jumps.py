@@ -23,6 +23,10 @@ from dalenius.profiles.rounding import U, exp_bound
 from dalenius.profiles.window import Gap, Window
 
 
+FEW = 256
+"""Up to so many releases the sum of products is formed where A is too small to divide by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Jumps:
     """The bulk and the jumps of one part composed `times` times, at the exponent s of z = c."""
@@ -78,6 +82,11 @@ class Jumps:
             1.02 * n * share * (np.abs(one_b) + error_b) * exp_bound((n - 1) * math.log1p(share) + n * drift)
         )
         value, error = np.where(bad, 0.0, value), np.where(bad, most, error)
+        if n <= FEW and drift < 0.01 and bad.any():
+            off = 1.01 * share * error_b + np.abs(share * one_b) * 1.02 * drift
+            other, slack = _summed(one_a[bad], share * one_b[bad], error_a[bad], off[bad], n)
+            better = slack < most[bad]
+            value[bad], error[bad] = np.where(better, other, 0.0), np.where(better, slack, most[bad])
         z = c + 1j * step * np.arange(count)
         kernel = z * (z + 1)
         scale_error = n * log_moment(self.arms[0])[1]
@@ -108,3 +117,21 @@ class Jumps:
         moved = n * slip * np.exp((n - 1) * np.log(size + slip)) + np.exp(real) * rounding
         error = 1.01 * (relative + FUNCTION * n * (np.abs(log) + np.abs(turn)) + 16 * FUNCTION)
         return first * np.exp(1j * n * turn) * grown, 1.01 * first * (moved + np.abs(grown) * error)
+
+
+def _summed(
+    a: Complexes, b: Complexes, error_a: Floats, error_b: Floats, times: int
+) -> tuple[Complexes, Floats]:
+    """(a + b)ᵀ − aᵀ = b Σ (a + b)ᵏ a^{T−1−k}, term by term, with a bound on its error.
+
+    With R = |a| + |b| and the errors, the sum is at most T R^{T−1} and moves by at most T(T−1)R^{T−2} times the
+    two errors; each of its 3T operations rounds by at most 4U of that.
+    """
+    total, power, whole = np.ones_like(a), a.copy(), a + b
+    for _ in range(times - 1):
+        total = total * whole + power
+        power = power * a
+    most = np.abs(a) + np.abs(b) + error_a + error_b
+    grown = times * most ** (times - 1)
+    moved = (np.abs(b) + error_b) * (times * (times - 1) * most ** max(times - 2, 0)) * (error_a + error_b)
+    return b * total, 1.01 * (error_b * grown + moved + 24 * U * times * np.abs(b) * grown)
