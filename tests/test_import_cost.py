@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-THIRD_PARTY = {"numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click"}
+THIRD_PARTY = {"cryptography", "numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click"}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -22,6 +22,8 @@ def loaded_by(statement: str) -> set[str]:
         "import dalenius",
         "import dalenius.losses",
         "import dalenius.privacy",
+        "import dalenius.noise",
+        "import dalenius.mechanisms",
         "import dalenius.errors",
         "import dalenius.figures",
         "import dalenius.privacy.unit",

@@ -12,6 +12,23 @@ import pytest
 
 EXPORTED = {
     "dalenius": {"Bound", "Figure", "Loss", "Unit"},
+    "dalenius.audits": {"Audit", "audit_mechanism"},
+    "dalenius.noise": {
+        "bernoulli",
+        "bernoulli_exp",
+        "binomial",
+        "discrete_gaussian",
+        "discrete_laplace",
+        "exponential_mechanism",
+        "geometric",
+        "noisy_max",
+        "permute_and_flip",
+        "rounded_gaussian",
+        "seeded",
+        "skellam",
+        "tainted",
+        "uniform",
+    },
     "dalenius.privacy": {"Grid", "Sensitivity", "Unit", "clip_norm", "exact_sum", "steps_between"},
     "dalenius.losses": {
         "Approximate",

@@ -120,7 +120,7 @@ def _score(laws: list[Law | None], draws: list[NDArray[Any]]) -> tuple[Scores, s
 
 def _ratio(first: dict[Any, float], second: dict[Any, float]) -> Scores:
     """log P_a/P_b of each outcome."""
-    outcomes = sorted({*first, *second})
+    outcomes = sorted({*first, *second}, key=_key)
     with np.errstate(divide="ignore"):
         p, q = (np.log([side.get(o, 0.0) for o in outcomes]) for side in (first, second))
     with np.errstate(invalid="ignore"):
@@ -192,7 +192,7 @@ def _attainable(laws: list[Law | None], delta: float) -> float | None:
 
 def _epsilon(p: Floats, q: Floats, delta: float, rest: float) -> float:
     """The least ε ≥ 0 with Σ (p − e^ε q)₊ ≤ δ; a mass of `rest` is what the lists leave out."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(p) - np.log(q)
     both = (p > 0) & (q > 0)
     infinite = float(p[q == 0].sum())

@@ -9,6 +9,7 @@ from functools import lru_cache
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
+from dalenius.profiles.discrete import largest_sum
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.profile import Profile
 from dalenius.profiles.rounding import ceiling, floor
@@ -42,6 +43,8 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
             continue
         ends = profile.epsilon(strict)
         low, high = max(low, ends[0]), max(high, ends[1])
+    if high == math.inf and loss.tight and (directions := loss.directions()) is not None:
+        high = min(high, max(largest_sum(worst, delta) for worst in directions))
     return min(low, high), high
 
 

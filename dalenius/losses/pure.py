@@ -71,4 +71,4 @@ def four_points(epsilon: Fraction, delta: Fraction) -> Atoms:
         low = (1 - ball(delta)) / (1 + ball(epsilon).exp())
         p, q = interval(high), interval(low)
     signs = (Atom.of_loss(-epsilon, q, p), Atom.of_loss(epsilon, p, q))
-    return Atoms(join(signs), around(delta), around(delta))
+    return Atoms(join(signs), around(delta), around(delta), (delta, delta))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, overload
 
@@ -125,7 +126,9 @@ class Additive(Mechanism):
             f"{name}_low": self.values(noisy - reach),
             f"{name}_high": self.values(noisy + reach),
         }
-        return self._released(columns, (name,), unit)
+        return replace(
+            self._released(columns, (name,), unit), confidence=numbers.exact(confidence, "confidence")
+        )
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent draws on a public value, one row each."""
@@ -136,14 +139,15 @@ class Additive(Mechanism):
 
     def worst_case(self) -> tuple[Any, Any]:
         """Nothing, and the whole sensitivity in one number."""
-        far = int(self.charged.need(self.norm))
+        far = math.floor(min(self.charged.need(self.norm), self.charged.need("linf")))
         return (0, far) if self.exact else (0, far * self.step)
 
     def probabilities(self, value: Any) -> Law | None:
         """The noise's law, moved; of a number."""
         if np.ndim(value) != 0:
             return None
-        reach = self.reach(Fraction(LEFT_OUT))
+        # As far beyond as neighbours may be apart, so that what one law leaves out the other lists.
+        reach = self.reach(Fraction(LEFT_OUT)) + math.floor(self.charged.need("linf"))
         steps = np.arange(-reach, reach + 1)
         place = int(self.steps(value)[0])
         outcomes = tuple((place + k) * self.step for k in steps.tolist())
@@ -206,8 +210,9 @@ def steps_of(sensitivity: Sensitivity, grid: Grid, *, exact: bool) -> Sensitivit
 
 def _whole(value: Any) -> Steps:
     """Whole steps. That they are integers is a fact of their type, not of their values."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return np.array([max(-MOST, min(MOST, value))], dtype=np.int64)
+    listed = value if isinstance(value, list | tuple) else [value]
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
+        return np.array([max(-MOST, min(MOST, v)) for v in listed], dtype=np.int64)
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise InvalidArgument(

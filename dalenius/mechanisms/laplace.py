@@ -45,12 +45,12 @@ class Laplace(Additive, kind="laplace"):
 
     @property
     def loss(self) -> Loss:
-        """That of the discrete Laplace law at the sensitivity in steps."""
-        return DiscreteLaplace(
-            self.scale / self.step,
-            sensitivity=int(self.charged.need("l1")),
-            relation=self.sensitivity.relation,
-        )
+        """That of the discrete Laplace law: entry by entry where all may change fully, else of the sum."""
+        scale, relation, charged = self.scale / self.step, self.sensitivity.relation, self.charged
+        each, total = int(charged.need("linf")), int(charged.need("l1"))
+        if charged.l0 is not None and charged.l0 * each == total:
+            return DiscreteLaplace(scale, sensitivity=each, relation=relation) * charged.l0
+        return DiscreteLaplace(scale, sensitivity=total, relation=relation)
 
     def draw(self, size: int) -> Steps:
         """Two-sided geometric noise."""

@@ -60,11 +60,15 @@ class Atom:
 
 @dataclass(frozen=True)
 class Atoms(Pair):
-    """A finite pair: atoms in order of loss, P's mass where Q has none, and Q's where P has none."""
+    """A finite pair: atoms in order of loss, P's mass where Q has none, and Q's where P has none.
+
+    `exact` are these two where they are known as rationals.
+    """
 
     atoms: tuple[Atom, ...]
     infinite: Interval = NONE
     missing: Interval = NONE
+    exact: tuple[Fraction, Fraction] | None = None
 
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """By the knots of the law of its loss."""
@@ -106,9 +110,15 @@ class Atoms(Pair):
         """P's mass where Q has none."""
         return self.infinite
 
+    @property
+    def infinite_exact(self) -> Fraction | None:
+        """The same as a rational, where that is known."""
+        return Fraction(0) if self.infinite == NONE else self.exact and self.exact[0]
+
     def reversed(self) -> Atoms:
         """The pair (Q, P)."""
-        return Atoms(tuple(atom.reversed() for atom in reversed(self.atoms)), self.missing, self.infinite)
+        atoms = tuple(atom.reversed() for atom in reversed(self.atoms))
+        return Atoms(atoms, self.missing, self.infinite, self.exact and self.exact[::-1])
 
     def lattice(self) -> Lattice | None:
         """The law on a lattice, where all losses are rational or powers of one ratio; else None."""
@@ -142,7 +152,7 @@ def rational(masses: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     infinite = sum((p for p, q in rows if q == 0), Fraction(0))
     missing = sum((q for p, q in rows if p == 0), Fraction(0))
     atoms = tuple(Atom.of_ratio(r, around(r * q), around(q)) for r, q in sorted(ratios.items()))
-    return Atoms(atoms, around(infinite), around(missing))
+    return Atoms(atoms, around(infinite), around(missing), (infinite, missing))
 
 
 @lru_cache(maxsize=4096)

@@ -55,6 +55,10 @@ def _laws(terms: Terms) -> tuple[tuple[Lattice, int], ...] | None:
     return known if len(known) == len(terms) and len({law.step for law, _ in known}) == 1 else None
 
 
+MOST_EXACT = 4096
+"""Up to so many releases their infinite mass is compared exactly."""
+
+
 @dataclass(frozen=True)
 class Alone:
     """One release: the divergence its pair states."""
@@ -122,7 +126,7 @@ class Capped:
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε): no more than the infinite mass from the largest sum on."""
-        if Fraction(epsilon) >= self._top():
+        if Fraction(epsilon) >= self.top():
             return infinite_mass(self.terms)
         return self._capped(epsilon, self.route.delta(epsilon))
 
@@ -143,18 +147,18 @@ class Capped:
         infinite = infinite_mass(self.terms)
         return (
             infinite
-            if Fraction(epsilon) >= self._top()
+            if Fraction(epsilon) >= self.top()
             else (max(ends[0], infinite[0]), max(ends[1], infinite[0]))
         )
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""
         infinite = infinite_mass(self.terms)
-        if infinite[0] > delta:
+        if infinite[0] > math.nextafter(delta, 1.0):
             return (math.inf, math.inf)
         if self._apart() <= delta:
             return (0.0, 0.0)
-        top = self._top()
+        top = self.top()
         cap = math.inf if infinite[1] > delta or math.isinf(top) else ceiling(Fraction(max(top, 0)))
         lower, upper = self.route.epsilon(delta) if delta > 0 else (self._bottom(), cap)
         return min(lower, cap), min(upper, cap)
@@ -164,7 +168,7 @@ class Capped:
         zero = np.zeros(1)
         return math.fsum(n * float(pair.hockey(zero)[1][0]) for pair, n in self.terms) * (1 + 4 * U)
 
-    def _top(self) -> Fraction | float:
+    def top(self) -> Fraction | float:
         """An upper bound on the largest sum of finite losses."""
         tops = [(_largest(pair)[1], n) for pair, n in self.terms]
         if any(math.isinf(top) for top, _ in tops):
@@ -187,6 +191,21 @@ def infinite_mass(terms: Terms) -> tuple[float, float]:
         logs = [n * math.log1p(-mass[side]) if mass[side] < 1 else -math.inf for mass, n in masses]
         ends.append(min(1.0, max(0.0, -math.expm1(math.fsum(logs)) * widen)))
     return ends[0], ends[1]
+
+
+def largest_sum(terms: Terms, delta: Fraction) -> float:
+    """The largest sum of finite losses, rounded up, if infinite ones are known to have no more than `delta`.
+
+    It is then at least the ε of the composition, exactly at this δ; else nothing is known.
+    """
+    masses = [(pair.infinite_exact, n) for pair, n in terms]
+    left = Fraction(1)
+    for mass, n in masses:
+        if mass is None or (mass and n > MOST_EXACT):
+            return math.inf
+        left *= (1 - mass) ** (n if mass else 1)
+    top = Capped(Alone(terms[0][0]), terms).top()
+    return ceiling(Fraction(max(top, 0))) if 1 - left <= delta and top < math.inf else math.inf
 
 
 def _largest(pair: Pair) -> tuple[Fraction | float, Fraction | float]:

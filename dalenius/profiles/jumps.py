@@ -22,7 +22,6 @@ from dalenius.profiles.pair import Complexes, Floats
 from dalenius.profiles.rounding import U, exp_bound
 from dalenius.profiles.window import Gap, Window
 
-
 FEW = 256
 """Up to so many releases the sum of products is formed where A is too small to divide by."""
 
@@ -124,8 +123,8 @@ def _summed(
 ) -> tuple[Complexes, Floats]:
     """(a + b)ᵀ − aᵀ = b Σ (a + b)ᵏ a^{T−1−k}, term by term, with a bound on its error.
 
-    With R = |a| + |b| and the errors, the sum is at most T R^{T−1} and moves by at most T(T−1)R^{T−2} times the
-    two errors; each of its 3T operations rounds by at most 4U of that.
+    With R = |a| + |b| and the errors, the sum is at most T R^{T−1} and moves by at most T(T−1)R^{T−2} times
+    the two errors; each of its 3T operations rounds by at most 4U of that.
     """
     total, power, whole = np.ones_like(a), a.copy(), a + b
     for _ in range(times - 1):

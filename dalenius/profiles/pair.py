@@ -7,6 +7,7 @@ about the law of a sum of such losses (Zhu, Dong and Wang 2022: dominating pairs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -41,6 +42,11 @@ class Pair(ABC):
     def infinite_mass(self) -> tuple[float, float]:
         """Enclose P(L = ∞), the mass that Q does not cover."""
         return (0.0, 0.0)
+
+    @property
+    def infinite_exact(self) -> Fraction | None:
+        """The same as a rational, where that is known."""
+        return Fraction(0) if self.infinite_mass == (0.0, 0.0) else None
 
 
 @runtime_checkable

@@ -50,3 +50,10 @@ def test_it_prints_as_it_is_written():
         "Approximate(epsilon=0.1, delta=1/3, relation='replace')"
     )
     assert repr(Pure(2)) == "Pure(epsilon=2)"
+
+
+def test_a_promise_holds_at_its_own_delta() -> None:
+    """An infinite loss of exactly the allowed δ is allowed, though neither is a float."""
+    assert Approximate(1, delta=1e-5).epsilon(1e-5).upper == 1
+    assert Approximate(0.5, delta=1 / 1024).epsilon(1 / 1024).upper == 0.5
+    assert Approximate(1, delta=1e-5).epsilon(9.99e-6).lower == float("inf")

@@ -72,3 +72,9 @@ def test_bad_parameters_are_refused(scale: float, sensitivity: float) -> None:
 def test_whole_steps_must_be_integers_by_type() -> None:
     with pytest.raises(InvalidArgument):
         Laplace(scale=1, sensitivity=1, grid=Grid(0), exact=True).release(1.0)
+
+
+def test_huge_whole_numbers_in_a_list_saturate() -> None:
+    mechanism = Laplace(scale=1, sensitivity=1, grid=Grid(0), exact=True)
+    assert len(mechanism.release([1, 10**30])) == 2
+    assert len(mechanism.release([])) == 0
