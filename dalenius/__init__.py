@@ -1,13 +1,13 @@
 """Dalenius: differential privacy in which every number that claims privacy has its theorem.
 
     >>> import dalenius as dp
-    >>> from dalenius.losses import Gaussian
-    >>> loss = Gaussian(noise_multiplier=4).poisson(0.01) * 10_000
-    >>> isinstance(loss, dp.Loss)
-    True
+    >>> release = dp.count([True, False, True], epsilon=1)
+    >>> release.receipt.cost
+    'epsilon 1'
 
-The names here are the few a newcomer needs; kinds of loss live in `dalenius.losses`, errors in
-`dalenius.errors`. Each name is loaded when first used, so that importing the package costs little.
+The names here are the few a newcomer needs; kinds of loss live in `dalenius.losses`, mechanisms in
+`dalenius.mechanisms`, errors in `dalenius.errors`. Each name is loaded when first used, so that importing the
+package costs little.
 """
 
 from __future__ import annotations
@@ -17,21 +17,52 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dalenius.audits.claims import Audit, audit
     from dalenius.figures import Figure
     from dalenius.losses.bound import Bound
     from dalenius.losses.loss import Loss
+    from dalenius.oneliners import count, gaussian, histogram, laplace, mean, median, sum
+    from dalenius.planner import people_needed
     from dalenius.privacy.unit import Unit
+    from dalenius.release import Release
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "Audit": "dalenius.audits.claims",
             "Bound": "dalenius.losses.bound",
             "Figure": "dalenius.figures",
             "Loss": "dalenius.losses.loss",
+            "Release": "dalenius.release",
             "Unit": "dalenius.privacy.unit",
+            "audit": "dalenius.audits.claims",
+            "count": "dalenius.oneliners",
+            "gaussian": "dalenius.oneliners",
+            "histogram": "dalenius.oneliners",
+            "laplace": "dalenius.oneliners",
+            "mean": "dalenius.oneliners",
+            "median": "dalenius.oneliners",
+            "people_needed": "dalenius.planner",
+            "sum": "dalenius.oneliners",
         },
     )
 
 __version__ = "0.1.0"
 
-__all__ = ["Bound", "Figure", "Loss", "Unit"]
+__all__ = [
+    "Audit",
+    "Bound",
+    "Figure",
+    "Loss",
+    "Release",
+    "Unit",
+    "audit",
+    "count",
+    "gaussian",
+    "histogram",
+    "laplace",
+    "mean",
+    "median",
+    "people_needed",
+    "sum",
+]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dalenius.audits.audit import Audit, audit_mechanism
+    from dalenius.audits.claims import Audit, audit
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {"Audit": "dalenius.audits.audit", "audit_mechanism": "dalenius.audits.audit"}
+        __name__, {"Audit": "dalenius.audits.claims", "audit": "dalenius.audits.claims"}
     )
 
-__all__ = ["Audit", "audit_mechanism"]
+__all__ = ["Audit", "audit"]

@@ -32,6 +32,8 @@ from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Unit
 from dalenius.release import AGGREGATE, CONFIDENCE, EXACT, Cell, Release
 
+MOST_LISTED = 1 << 21
+"""How far from its centre a law is listed."""
 LEFT_OUT = 1e-18
 """How much of a law `probabilities` may leave out."""
 
@@ -143,11 +145,13 @@ class Additive(Mechanism):
         return (0, far) if self.exact else (0, far * self.step)
 
     def probabilities(self, value: Any) -> Law | None:
-        """The noise's law, moved; of a number."""
+        """The noise's law, moved; of a number, and where the grid is not too fine to list it."""
         if np.ndim(value) != 0:
             return None
         # As far beyond as neighbours may be apart, so that what one law leaves out the other lists.
         reach = self.reach(Fraction(LEFT_OUT)) + math.floor(self.charged.need("linf"))
+        if reach > MOST_LISTED:
+            return None
         steps = np.arange(-reach, reach + 1)
         place = int(self.steps(value)[0])
         outcomes = tuple((place + k) * self.step for k in steps.tolist())

@@ -140,6 +140,8 @@ def _fields(kind: type[Mechanism]) -> tuple[Any, ...]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return written(value)
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        return {"text": value}
     if isinstance(value, Grid):
         return {"grid": value.exponent}
     if isinstance(value, Sensitivity):
@@ -161,6 +163,8 @@ def _value(value: Any) -> Any:
 
 
 def _nested(value: Mapping[str, Any]) -> Any:
+    if "text" in value:
+        return value["text"]
     if "grid" in value:
         return Grid(value["grid"])
     if "mechanism" in value:

@@ -18,7 +18,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalenius.profiles.atoms import Atoms
 from dalenius.profiles.binomial import two_point
 from dalenius.profiles.composed import Composed
 from dalenius.profiles.convolution import Window, convolve
@@ -210,8 +209,9 @@ def largest_sum(terms: Terms, delta: Fraction) -> float:
 
 def _largest(pair: Pair) -> tuple[Fraction | float, Fraction | float]:
     """Encloses the largest finite loss: exactly where the pair knows it."""
-    if isinstance(pair, Atoms) and pair.largest is not None:
-        return pair.largest, pair.largest
+    exact = getattr(pair, "largest", None)
+    if isinstance(exact, Fraction):
+        return exact, exact
     top = pair.support[1]
     if math.isinf(top):
         return (math.inf, math.inf) if top > 0 else (-math.inf, -math.inf)

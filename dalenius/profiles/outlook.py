@@ -20,7 +20,7 @@ COARSE = 0.25
 """The step of the first look at a mixture."""
 WIDE, THEN = np.geomspace(0.04, 6.0, 22), np.linspace(0, 1, 6)
 """Where c is looked for, in two rounds, the first over its value for a normal law."""
-FARTHEST = 16.0
+FARTHEST = 48.0
 """The largest product of c and a shift that is looked at."""
 BATCH = 1 << 18
 """How many numbers a table of the first look may have at once."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, chi2
 
-from dalenius.audits import audit_mechanism
+from dalenius.audits import audit
 from dalenius.mechanisms.mechanism import Law, Mechanism
 
 ALARM = 1e-7
@@ -98,7 +98,7 @@ def divergence(first: Law, second: Law, epsilon: float) -> float:
 
 
 def check_audit(mechanism: Mechanism) -> None:
-    found = audit_mechanism(mechanism, confidence=1 - ALARM, trials=TRIALS)
+    found = audit(mechanism, confidence=1 - ALARM, trials=TRIALS)
     assert found.holds, str(found)
     if found.attainable is not None:
         assert found.attainable <= found.claim.upper + 1e-9

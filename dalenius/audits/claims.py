@@ -1,4 +1,4 @@
-"""`audit_mechanism`: a lower bound on ε from draws of the real sampler, and what was attainable.
+"""`audit`: a lower bound on ε from draws of the real sampler, and what was attainable.
 
 The adversary knows the mechanism and its worst neighbouring inputs a, b. It draws from both, and looks for an
 event E that tells them apart: (ε, δ)-privacy demands P_a(E) ≤ e^ε P_b(E) + δ, so
@@ -65,7 +65,7 @@ class Audit:
         )
 
 
-def audit_mechanism(
+def audit(
     mechanism: Mechanism,
     *,
     delta: Number | None = None,
@@ -143,14 +143,15 @@ def _names(values: NDArray[Any]) -> NDArray[Any]:
     """Outcomes as numbers or texts that compare: rows of several numbers as texts."""
     if values.ndim == 1:
         return values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(str)
-    return np.array([str(tuple(row)) for row in values.tolist()])
+    rows, place = np.unique(values, axis=0, return_inverse=True)
+    return np.array([str(tuple(row)) for row in rows.tolist()])[place.reshape(-1)]
 
 
 def _lower(train: list[Floats], test: list[Floats], delta: float, risk: float) -> float:
     """The bound from the test draws at the event chosen on the training draws."""
-    best, chosen = -math.inf, (0, 1, math.inf)
-    for sign in (1, -1):
-        a, b = (np.sort(sign * s) for s in (train if sign > 0 else train[::-1]))
+    best, chosen = -math.inf, (1, 0, math.inf)
+    for sign, first in ((1, 0), (1, 1), (-1, 0), (-1, 1)):
+        a, b = (np.sort(sign * train[k]) for k in (first, 1 - first))
         levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.0, 1.0, LEVELS)))
         p = 1 - np.searchsorted(a, levels) / len(a)
         q = 1 - np.searchsorted(b, levels) / len(b)
@@ -161,7 +162,7 @@ def _lower(train: list[Floats], test: list[Floats], delta: float, risk: float) -
         hopes = np.where(least > 0, np.log(np.maximum(least, 1e-300) / most), -math.inf)
         i = int(np.argmax(hopes))
         if hopes[i] > best:
-            best, chosen = float(hopes[i]), (sign, 0 if sign > 0 else 1, float(levels[i]))
+            best, chosen = float(hopes[i]), (sign, first, float(levels[i]))
     sign, first, level = chosen
     hits = [int(np.count_nonzero(sign * s >= level)) for s in (test[first], test[1 - first])]
     least_p = _clopper(hits[0], len(test[first]), risk / 2, lower=True)

@@ -1,0 +1,136 @@
+"""Records as columns, and which of them count: every step a function of one unit's own records.
+
+    >>> kept(np.array(["ann", "bob", "ann", "ann"]), 2).sum()
+    np.int64(3)
+
+What a record turns into never depends on other records, and no value is refused: what is no number counts as
+missing (NaN), a number too large for a float as infinite. Only the type of a column is refused, which is a
+fact of the schema.
+
+Where a unit has more records than `per_unit`, those stay whose hash is least, of the unit's name and of the
+record's place among the unit's own. Neither values nor other units have a say, so a unit that comes or goes
+changes nothing for the others, and large values are kept no more often than small ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidArgument
+
+
+def column(values: Any) -> NDArray[Any]:
+    """Numbers as an array: an array or a series as it is, a list or a column of objects as floats."""
+    found = _array(values)
+    if found.ndim != 1:
+        raise InvalidArgument("values must be one column.", remedy="Pass an array of one dimension.")
+    if found.dtype.kind == "u" and found.dtype.itemsize == 8:
+        return np.asarray(np.minimum(found, np.uint64(2**63 - 1)), dtype=np.int64)
+    if found.dtype.kind == "O":
+        return np.array([_number(value) for value in found.tolist()], dtype=np.float64)
+    return found.astype(np.float64) if found.dtype.kind == "f" else found
+
+
+def table(values: Any, width: int) -> NDArray[np.float64]:
+    """Numbers as a table of floats, one row for each record; a row of another length holds none."""
+    if hasattr(values, "__array__"):
+        found = np.asarray(values)
+        if found.ndim != 2 or found.shape[1] != width or found.dtype.kind not in "biufO":
+            raise InvalidArgument(
+                "values must be a table of numbers, one column for each pair of bounds.",
+                remedy="Pass an array of shape (records, columns).",
+            )
+        if found.dtype.kind != "O":
+            return found.astype(np.float64)
+        values = found.tolist()
+    rows = [[*row] if isinstance(row, list | tuple | np.ndarray) else [] for row in values]
+    blank = [math.nan] * width
+    read = [[_number(cell) for cell in row] if len(row) == width else blank for row in rows]
+    return np.array(read, dtype=np.float64).reshape(-1, width)
+
+
+def kept(ids: Any, per_unit: int) -> NDArray[np.bool_]:
+    """Which records stay when each unit may have `per_unit` of them."""
+    names, unit = np.unique(_names(ids), return_inverse=True)
+    order = np.argsort(unit, kind="stable")
+    place = _places(unit, order)
+    hashes = np.array([_hash(name) for name in names.tolist()], dtype=np.uint64)
+    drawn = _mixed(hashes[unit] + place.astype(np.uint64)) if len(names) else hashes
+    order = np.lexsort((place, drawn, unit))
+    return _places(unit, order) < per_unit
+
+
+def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which records hold no number."""
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+
+
+def same_length(ids: Any, records: int) -> None:
+    """Ids and values come from one table."""
+    if len(ids) != records:
+        raise InvalidArgument(
+            "ids and values differ in length.", remedy="Pass one id for each record, from the same table."
+        )
+
+
+def _array(values: Any) -> NDArray[Any]:
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidArgument(
+            "values must be a column of numbers.", remedy="Pass an array, a series or a list."
+        )
+    # What numpy makes of a list depends on the values in it, so a list is read one by one.
+    return np.fromiter(values, dtype=object)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return math.nan if value.is_nan() else float(value)
+    if not isinstance(value, int | float | Fraction | np.number | np.bool_):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _names(ids: Any) -> NDArray[Any]:
+    found = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, dtype=object)
+    if found.dtype.kind == "O":
+        return np.array([str(name) for name in found.ravel().tolist()], dtype=np.str_)
+    if found.dtype.kind not in "biuSU" or found.ndim != 1:
+        raise InvalidArgument(
+            "ids must be a column of integers or of text.", remedy="Convert the ids to text first."
+        )
+    return found
+
+
+def _places(unit: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each record among those of its unit, in the given order, which groups units."""
+    grouped = unit[order]
+    first = np.searchsorted(grouped, grouped)
+    place = np.empty(len(unit), dtype=np.int64)
+    place[order] = np.arange(len(unit)) - first
+    return place
+
+
+def _hash(name: object) -> int:
+    text = name if isinstance(name, bytes) else str(name).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bits well mixed (the finalizer of splitmix64, Steele, Lea and Flood 2014)."""
+    keys = keys * np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))

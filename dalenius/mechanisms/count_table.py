@@ -1,0 +1,108 @@
+"""Tables of counts under noise: what histograms and marginals share.
+
+The rows of the table are public, every record adds 1 to some of them whatever other records are, and each
+row gets independent Laplace or Gaussian noise in whole numbers. With `ids`, one for each record, what a unit
+contributes is bounded here; without, that it stays within the bounds is the caller's promise, and the receipt
+says so.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.gaussian import Gaussian
+from dalenius.mechanisms.laplace import Laplace
+from dalenius.mechanisms.mechanism import Law, Mechanism, risk
+from dalenius.mechanisms.new_keys import Noise
+from dalenius.mechanisms.whole_numbers import entries, every_entry, largest
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.quantized import MOST, Grid, Steps
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.privacy.unit import Unit
+from dalenius.release import CONFIDENCE, Cell, Release
+
+
+class CountTable(Mechanism):
+    """Counts of records in public rows."""
+
+    # What each of them says.
+
+    @property
+    @abstractmethod
+    def parts(self) -> Sequence[tuple[Additive, int]]:
+        """The noise, and for how many rows in turn."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> dict[str, list[Cell]]:
+        """The columns that name the rows."""
+
+    @abstractmethod
+    def counts(self, value: Any, ids: Any = None) -> Steps:
+        """The exact count of each row."""
+
+    @abstractmethod
+    def promise(self, ids: Any) -> str:
+        """What bounds a unit's contributions."""
+
+    # What follows from it.
+
+    def release(
+        self, value: Any, *, ids: Any = None, unit: Unit | None = None, confidence: Number = CONFIDENCE
+    ) -> Release:
+        """Noisy counts of private records, with `ids` if a unit may have several."""
+        sure = numbers.exact(confidence, "confidence")
+        reach = np.concatenate([np.full(n, law.reach(risk(1 - sure))) for law, n in self.parts])
+        noisy = self.counts(value, ids) + self._noise(1)[0]
+        columns: dict[str, list[Cell]] = dict(self.rows)
+        for name, away in (("n", 0 * reach), ("n_low", -reach), ("n_high", reach)):
+            columns[name] = (noisy + away).tolist()
+        found = self._released(columns, ("n",), unit)
+        return replace(found, confidence=sure, receipt=replace(found.receipt, bounds=(self.promise(ids),)))
+
+    def sample(self, value: Any, size: int) -> NDArray[Any]:
+        """Noisy counts of public records, a row a draw; a number where there is one count."""
+        found = self.counts(value) + self._noise(size)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def probabilities(self, value: Any) -> Law | None:
+        """The law of a table of one row."""
+        counts = self.counts(value).tolist()
+        return self.parts[0][0].probabilities(counts[0]) if len(counts) == 1 else None
+
+    def error(self, alpha: Number = 1 - CONFIDENCE) -> float:
+        """The half-width of the widest error bar."""
+        return max(law.error(alpha) for law, _ in self.parts)
+
+    def _noise(self, size: int) -> Steps:
+        drawn = [law.draw(size * n).reshape(size, n) for law, n in self.parts]
+        return np.clip(np.concatenate(drawn, axis=1), -MOST, MOST - 1)
+
+
+def additive(noise: Noise, scale: Any, bound: Sensitivity) -> Additive:
+    """The noise on whole numbers of this sensitivity."""
+    if noise not in ("laplace", "gaussian"):
+        raise InvalidArgument("noise must be laplace or gaussian.", remedy="Pass one of these names.")
+    law: Callable[..., Additive] = Laplace if noise == "laplace" else Gaussian
+    return law(scale=scale, sensitivity=bound, grid=Grid(0), exact=True)
+
+
+def loss_of(law: Additive) -> Loss:
+    """Laplace noise is charged entry by entry where the L1 norm says no more, and so is exact."""
+    bound = law.charged
+    if isinstance(law, Laplace) and largest(bound) * entries(bound, 1) <= bound.need("l1"):
+        return every_entry(
+            bound, lambda far: DiscreteLaplace(law.scale, sensitivity=far, relation=bound.relation)
+        )
+    return law.loss

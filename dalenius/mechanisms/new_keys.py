@@ -1,0 +1,74 @@
+"""What a threshold on noisy counts costs when a unit brings keys that nobody else holds.
+
+A unit holds m keys, j of them held by nobody else. On the other m − j it raises counts by 1: post-processing
+of the noise on m − j numbers, with the profile H. Each of the j is shown with probability
+d = P(noise ≥ threshold − 1), where without the unit it cannot be; one of them is with s = 1 − (1 − d)^j. All
+noise is independent, so writing out Σ (P − e^ε Q)₊ both ways, removing and adding the unit cost
+    s + (1 − s)·H(ε − log(1 − s))   and   H(ε + log(1 − s)).
+δ(ε) is the greater, for the worst j = 0 … m. H is that of m − j numbers under discrete Laplace noise, or of
+the Gaussian at √(m−j)/scale. Under Laplace noise at ε = m/scale the worst is s at j = m.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+import flint
+
+from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses.gaussian import Gaussian
+from dalenius.losses.loss import Loss
+from dalenius.losses.raw import DiscretePair
+from dalenius.privacy.sensitivity import sqrt_up
+from dalenius.profiles.balls import ball
+
+Noise = Literal["laplace", "gaussian"]
+"""The law of the noise, in whole numbers."""
+ROUND = 2**160
+"""Probabilities are multiples of one part in so many."""
+
+
+def held(scale: Fraction, noise: Noise, count: int) -> Loss:
+    """The noise on so many keys that others hold too."""
+    if noise == "laplace":
+        return DiscreteLaplace(scale) * count
+    return Gaussian(scale / sqrt_up(Fraction(count)))
+
+
+def brought(scale: Fraction, threshold: int, noise: Noise, new: int) -> Loss:
+    """So many keys that nobody else holds: shown, or as without the unit."""
+    shown = chance(scale, threshold, noise, new)
+    return DiscretePair([shown, 1 - shown], [0, 1])
+
+
+def delta(
+    scale: Fraction, threshold: int, noise: Noise, others: int, new: int, epsilon: Fraction
+) -> Fraction:
+    """δ at ε where a unit holds so many keys of `others` and brings `new` ones, rounded up.
+
+    By −s/(1 − s) ≤ log(1 − s) ≤ 0, and H falls.
+    """
+    shown = chance(scale, threshold, noise, new)
+    if (1 - shown) * epsilon < shown:
+        return Fraction(1)
+    if others == 0:
+        return shown
+    loss, less = held(scale, noise, others), epsilon - shown / (1 - shown)
+    removed, added = (Fraction(loss.delta(x).upper) for x in (epsilon, less))
+    return max(shown + (1 - shown) * removed, added)
+
+
+@lru_cache(maxsize=1024)
+def chance(scale: Fraction, threshold: int, noise: Noise, new: int) -> Fraction:
+    """That one of `new` keys is shown, 1 − (1 − P(1 + noise ≥ threshold))^new, rounded up."""
+    with flint.ctx.workprec(512):
+        if noise == "laplace":
+            a = (-1 / ball(scale)).exp()
+            each = a ** (threshold - 1) / (1 + a)
+        else:
+            each = (ball((threshold - Fraction(3, 2)) / scale) / flint.arb(2).sqrt()).erfc() / 2
+        above = (-(new * (-each).log1p()).expm1() * ROUND).upper().ceil().unique_fmpz()
+    assert above is not None
+    return min(Fraction(int(above), ROUND), Fraction(1))

@@ -1,0 +1,140 @@
+"""Quantiles between public bounds: what the mechanisms that release them share.
+
+Records are rounded toward zero onto the grid and clipped to the outermost grid points within the bounds, each
+by itself; NaN counts as zero. One unit has one record.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.losses.bounded_range import BoundedRange
+from dalenius.mechanisms.candidates import whole_steps
+from dalenius.mechanisms.choice import most_range
+from dalenius.mechanisms.mechanism import Mechanism
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.quantized import Grid, Steps
+from dalenius.privacy.unit import Relation, read_relation
+from dalenius.release import Cell
+
+FINENESS = 12
+"""The default grid has 2^12 to 2^13 steps between the bounds."""
+MOST_STEPS = 2**61
+"""Between the bounds."""
+FINEST = 10**6
+"""The largest denominator of a level: rank errors are counted in its parts."""
+
+
+class Ranked(Mechanism):
+    """A mechanism on private records between public bounds, by their ranks."""
+
+    scale: Any
+    lower: Any
+    upper: Any
+    grid: Grid | None
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        if read_relation(self.relation) == "zero_out":
+            raise NotSound(
+                "What a null record does to ranks is not settled.", remedy="Use add_remove or replace."
+            )
+        if self.lower >= self.upper:
+            raise InvalidArgument("lower must be below upper.", remedy="Pass public bounds of the values.")
+        grid = Grid.within((self.upper - self.lower) / 2**FINENESS) if self.grid is None else self.grid
+        if not isinstance(grid, Grid):
+            raise InvalidArgument("grid must be a Grid.", remedy="Pass Grid(0), or leave it out.")
+        object.__setattr__(self, "grid", grid)
+        if not 0 < self.ends[1] - self.ends[0] <= MOST_STEPS:
+            raise InvalidArgument(
+                "Between lower and upper there must be 2 to 2^61 grid points.",
+                remedy="Choose another grid, or leave it out.",
+            )
+        _ = self.loss
+
+    @property
+    def step(self) -> Fraction:
+        """The distance between grid points."""
+        assert self.grid is not None
+        return self.grid.step
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The outermost grid points within the bounds, in steps."""
+        return math.ceil(self.lower / self.step), math.floor(self.upper / self.step)
+
+    def records(self, value: Any) -> Steps:
+        """Records in steps, clipped and sorted."""
+        assert self.grid is not None
+        return np.sort(np.clip(whole_steps(value, self.grid), *self.ends))
+
+    def crossing(self, level: Fraction) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Records on one point, a quarter of the way in, and one more beyond it; or moved across it.
+
+        They are so many that the one beyond moves all rank errors on either side by as much as it can.
+        """
+        low, high = self.ends
+        odds, quarter = level / (1 - level), (high - low) // 4
+        many, upward = math.ceil(max(odds, 1 / odds)), odds >= 1
+        place = low + quarter if upward else high - quarter
+        near, far = (low, high) if upward else (high, low)
+        first = [place] * many + ([near] if self.relation == "replace" else [])
+        return tuple(k * self.step for k in first), tuple(k * self.step for k in [place] * many + [far])
+
+    def cells(self, points: Steps) -> list[Cell]:
+        """Points as numbers: whole ones on a grid of whole numbers."""
+        whole = self.step.denominator == 1
+        return [int(k * self.step) if whole else float(k * self.step) for k in points.tolist()]
+
+
+def a_level(value: object, name: str) -> Fraction:
+    """A share strictly between 0 and 1, in whole parts of at most a million."""
+    found = numbers.exact(value, name)
+    if not 0 < found < 1 or found.denominator > FINEST:
+        raise InvalidArgument(
+            f"{name} must be between 0 and 1, with a denominator of at most {FINEST}.",
+            remedy=f"Pass {name} such as 0.5, 0.999 or Fraction(1, 3).",
+        )
+    return found
+
+
+def check_levels(levels: tuple[Fraction, ...]) -> None:
+    """Several levels: increasing, in whole parts that they share."""
+    parts = math.lcm(*(level.denominator for level in levels))
+    if not levels or list(levels) != sorted(set(levels)) or parts > FINEST:
+        raise InvalidArgument(
+            f"levels must increase, with a common denominator of at most {FINEST}.",
+            remedy="Pass levels such as [0.25, 0.5, 0.75].",
+        )
+
+
+def bits(value: object, name: str) -> int:
+    """A number of bits from 0 to 32."""
+    return numbers.count(value, name, least=0, most=32)
+
+
+def changes(relation: Relation) -> int:
+    """How many records come or go between neighbours."""
+    return 2 if read_relation(relation) == "replace" else 1
+
+
+def reach(level: Fraction, relation: Relation) -> Fraction:
+    """How far neighbours move a rank error."""
+    return Fraction(1) if read_relation(relation) == "replace" else max(level, 1 - level)
+
+
+def range_within(epsilon: Number, delta: Number, times: int) -> Fraction:
+    """The widest range that keeps the promise when released `times` times."""
+    return most_range(lambda e: BoundedRange(e) * times, epsilon=epsilon, delta=delta, choices=times)
+
+
+def rank_error(scale: Fraction, others: int, alpha: Fraction) -> float:
+    """scale·log(others·(1 − α)/α), rounded up: one point has no rank error, all the others this."""
+    odds = others * (1 - alpha) / alpha
+    return float(scale) * math.log(odds) * (1 + 1e-12) if odds > 1 else 0.0

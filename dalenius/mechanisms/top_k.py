@@ -1,0 +1,131 @@
+"""The k best candidates, by peeling: the exponential mechanism chooses k times, each time among those left.
+
+Theorem (Durfee and Rogers 2019). Given what was chosen before, each round is an exponential mechanism on the
+candidates left, of range ε = span/scale (see `exponential`), so all k rounds are an adaptive composition of
+bounded ranges, `losses.BoundedRange(ε) * k`: kε for δ = 0, about ε√(k log(1/δ)/2) + kε²/8 for small δ. Adding
+Gumbel noise of that scale to every utility once and reporting the k greatest in order has the same law, so
+neither way is cheaper. One-shot Laplace noise has no bounded range and pays kε for δ = 0 too.
+
+Error: with probability at least 1 − α, for all j at once, the j-th choice is within `shortfall(n, α/k)` of
+the j-th best utility: what is left always holds one of the j best.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dalenius import noise
+from dalenius.errors import InvalidArgument
+from dalenius.losses.bounded_range import BoundedRange
+from dalenius.losses.fields import Parameter, whole
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.additive import Bounded, read_sensitivity
+from dalenius.mechanisms.choice import Choice, least_scale
+from dalenius.mechanisms.mechanism import Law, risk
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.quantized import Grid, Steps
+from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.release import CONFIDENCE
+
+MOST_ORDERS = 10_000
+"""Up to so many outcomes the law is written out."""
+
+
+@dataclass(frozen=True)
+class TopK(Choice, kind="top_k"):
+    """`count` candidates in order, each chosen with P ∝ e^{u/scale} among those left."""
+
+    _: KW_ONLY
+    count: Parameter[int] = Parameter(whole)
+    scale: Parameter[Fraction] = Parameter(numbers.positive)
+    sensitivity: Bounded = Bounded()
+    monotone: bool = False
+    grid: Grid | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """One bounded range for each choice."""
+        return BoundedRange(self.limit, relation=self.sensitivity.relation) * self.count
+
+    def steps(self, value: Any) -> Steps:
+        """Utilities in grid steps, at least as many as are to be chosen."""
+        found = super().steps(value)
+        if found.size < self.count:
+            raise InvalidArgument(
+                f"{self.count} cannot be chosen of {found.size} candidates.",
+                remedy="Pass more candidates, or choose fewer.",
+            )
+        return found
+
+    def draw(self, steps: Steps, size: int) -> Steps:
+        """Draws that agree so far go on together."""
+        chosen = np.empty((size, self.count), np.int64)
+        self._peel(steps, np.arange(steps.size), chosen)
+        return chosen
+
+    def _peel(self, steps: Steps, left: Steps, chosen: Steps) -> None:
+        """Fill the columns of `chosen`, all of whose rows have the same candidates left."""
+        if chosen.size == 0:
+            return
+        found = noise.exponential_mechanism(steps[left], self.step / self.scale, len(chosen))
+        chosen[:, 0] = left[found]
+        for place in np.unique(found).tolist():
+            rows = np.flatnonzero(found == place)
+            rest = chosen[rows, 1:]
+            self._peel(steps, np.delete(left, place), rest)
+            chosen[rows, 1:] = rest
+
+    def worst_case(self) -> tuple[Any, Any]:
+        """As many candidates as are chosen well below one more, and nearer."""
+        return self._apart(*[0] * self.count, round(4 * self.scale / self.step / (self.count + 1)))
+
+    def probabilities(self, value: Any) -> Law | None:
+        """The product over the rounds; None where there are too many orders."""
+        steps = self.steps(value)
+        weights = np.exp(-(steps.max() - steps) * float(self.step / self.scale)).tolist()
+        orders = list(
+            itertools.islice(itertools.permutations(range(steps.size), self.count), MOST_ORDERS + 1)
+        )
+        if len(orders) > MOST_ORDERS:
+            return None
+        return Law(tuple(orders), np.array([_chance(order, weights) for order in orders]))
+
+    def shortfall(self, count: int, alpha: Number = 1 - CONFIDENCE) -> float:
+        """How far below the j-th best utility the j-th choice is, for any j, with probability ≤ `alpha`."""
+        return super().shortfall(count, risk(alpha) / self.count)
+
+    @staticmethod
+    def calibrate(
+        *,
+        epsilon: Number,
+        delta: Number = 0,
+        count: int,
+        sensitivity: Sensitivity | Number,
+        monotone: bool = False,
+        grid: Grid | None = None,
+    ) -> TopK:
+        """The least scale with which all choices together are (epsilon, delta)-differentially private."""
+        bound, choices = read_sensitivity(sensitivity), whole(count, "count")
+        scale = least_scale(
+            lambda limit: BoundedRange(limit) * choices,
+            epsilon=epsilon,
+            delta=delta,
+            choices=choices,
+            sensitivity=bound,
+            monotone=monotone,
+            grid=grid,
+        )
+        return TopK(count=choices, scale=scale, sensitivity=bound, monotone=monotone, grid=grid)
+
+
+def _chance(order: tuple[int, ...], weights: list[float]) -> float:
+    chance = 1.0
+    for i, choice in enumerate(order):
+        chance *= weights[choice] / sum(w for j, w in enumerate(weights) if j not in order[:i])
+    return chance

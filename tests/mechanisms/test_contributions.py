@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalenius.errors import InvalidArgument
+from dalenius.mechanisms.contributions import column, kept, table
+
+IDS = st.lists(st.sampled_from(["ann", "bob", "cyd", "dan"]), max_size=30)
+
+
+@settings(max_examples=60)
+@given(ids=IDS, most=st.integers(1, 4), gone=st.sampled_from(["ann", "bob"]))
+def test_a_unit_that_leaves_changes_nothing_for_the_others(ids: list[str], most: int, gone: str) -> None:
+    names = np.array(ids, dtype=object)
+    all_kept = kept(names, most)
+    others = names != gone
+    assert kept(names[others], most).tolist() == all_kept[others].tolist()
+    for name in set(ids):
+        assert all_kept[names == name].sum() == min(most, ids.count(name))
+
+
+def test_what_is_kept_is_neither_the_first_nor_the_same_for_all() -> None:
+    names = np.repeat(np.arange(200), 5)
+    places = kept(names, 1).reshape(200, 5).argmax(axis=1)
+    # 200 uniform choices of five: a cell below 15 or above 70 has probability below 1e-7.
+    counts = np.bincount(places, minlength=5)
+    assert counts.min() > 10 and counts.max() < 80
+
+
+def test_text_and_number_ids_are_read_alike() -> None:
+    assert kept([1, 2, 1], 1).tolist() == kept(["1", "2", "1"], 1).tolist()
+    assert kept(np.array([1, 2, 1]), 1).tolist() == kept(np.array(["1", "2", "1"]), 1).tolist()
+    assert kept([], 1).tolist() == []
+
+
+def test_no_value_of_a_list_is_refused() -> None:
+    odd = [
+        1,
+        None,
+        "x",
+        10**400,
+        -(10**400),
+        Fraction(1, 2),
+        Decimal("0.25"),
+        True,
+        [1],
+        Decimal("sNaN"),
+        np.int8(3),
+    ]
+    found = column(odd)
+    assert found.dtype == np.float64
+    assert np.nan_to_num(found, nan=-7).tolist() == [
+        1, -7, -7, np.finfo(float).max, -np.finfo(float).max, 0.5, 0.25, 1, -7, -7, 3,
+    ]  # fmt: skip
+
+
+def test_large_unsigned_numbers_are_held() -> None:
+    assert column(np.array([2**64 - 1, 3], dtype=np.uint64)).tolist() == [2**63 - 1, 3]
+
+
+def test_a_series_is_read_by_its_array() -> None:
+    class Series:
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+            return np.array([1.5, 2.5])
+
+    assert column(Series()).tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("bad", [3, "text", np.zeros((2, 2)), None])
+def test_what_is_no_column_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidArgument):
+        column(bad)
+
+
+def test_rows_of_another_length_hold_nothing() -> None:
+    found = table([[1, 2], [3], "ab", (4, None)], 2)
+    assert np.nan_to_num(found, nan=-1).tolist() == [[1, 2], [-1, -1], [-1, -1], [4, -1]]
+    assert table([], 3).shape == (0, 3)
+    with pytest.raises(InvalidArgument):
+        table(np.zeros((2, 3)), 2)
+
+
+def test_ids_that_are_no_names_are_refused_by_their_type() -> None:
+    with pytest.raises(InvalidArgument):
+        kept(np.array([1.0, 2.0]), 1)

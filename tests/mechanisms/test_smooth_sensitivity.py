@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from contract import ALARM, check_audit, check_json, check_law, chi_square, divergence
+from scipy.integrate import quad
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.mechanisms.mechanism import Law
+from dalenius.mechanisms.smooth_sensitivity import SmoothMedian, _failure, _rounded_laplace
+from dalenius.privacy.quantized import Grid
+
+
+def whole(epsilon: float, delta: float, upper: int = 4096) -> SmoothMedian:
+    return SmoothMedian.calibrate(epsilon=epsilon, delta=delta, lower=0, upper=upper, grid=Grid(0))
+
+
+@pytest.mark.parametrize("mechanism", [whole(3, 0.01), whole(2, 0.001)])
+def test_contract(mechanism: SmoothMedian) -> None:
+    check_json(mechanism)
+    check_law(mechanism)
+    check_audit(mechanism)
+    assert mechanism.error() is None
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 0.01), (2, 0.001), (1, 1e-6)])
+def test_the_worst_case_attains_the_claim(epsilon: float, delta: float) -> None:
+    mechanism = whole(epsilon, delta)
+    first, second = mechanism.worst_case()
+    assert np.count_nonzero(first != second) == 1
+    laws = [mechanism.probabilities(values) for values in (first, second)]
+    assert laws[0] is not None
+    assert laws[1] is not None
+    found = max(divergence(laws[0], laws[1], epsilon), divergence(laws[1], laws[0], epsilon))
+    claim = mechanism.loss.delta(epsilon).upper
+    assert 0.999 * delta < claim <= delta
+    assert 0.9 * claim < found <= claim + 1e-12
+
+
+@pytest.mark.parametrize(("epsilon", "scale", "ratio"), [(1, 2, 0.8), (1, 1.2, 0.9), (0.5, 5, 0.7)])
+def test_the_theorem_against_an_integral(epsilon: float, scale: float, ratio: float) -> None:
+    """∫ (p − e^ε p′)₊ of Laplace densities, over distances and scales up to the worst, both ways round."""
+    claim = _failure(*(Fraction(str(number)) for number in (epsilon, scale, ratio)))
+    assert claim is not None
+    worst = 0.0
+    for shift, part in product((0.0, 0.5, 1.0), (ratio, (1 + ratio) / 2, 1.0)):
+        for wide, narrow in ((scale / part, scale), (scale, scale / part)):
+            worst = max(worst, hockey(wide, narrow, shift, epsilon))
+    assert worst == pytest.approx(float(claim), rel=1e-6)
+
+
+def hockey(first: float, second: float, shift: float, epsilon: float) -> float:
+    def excess(x: float) -> float:
+        p, q = (math.exp(-abs(x - at) / b) / (2 * b) for at, b in ((0.0, first), (shift, second)))
+        return max(0.0, p - math.exp(epsilon) * q)
+
+    ends = [-800.0, *np.linspace(-60, 60, 49).tolist(), 800.0]
+    return math.fsum(quad(excess, a, b, epsabs=1e-12)[0] for a, b in pairwise(ends))
+
+
+def local_sensitivity(values: tuple[int, ...], most: int) -> int:
+    """How far replacing one value moves the median, by trying all."""
+    middle = (len(values) + 1) // 2 - 1
+    here = sorted(values)[middle]
+    others = (
+        sorted((*values[:i], new, *values[i + 1 :]))[middle]
+        for i in range(len(values))
+        for new in range(most + 1)
+    )
+    return max(abs(here - there) for there in others)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_sensitivity_is_smooth(n: int) -> None:
+    """All data sets of n values from 0 to 4 and all their neighbours."""
+    most = 4
+    mechanism = SmoothMedian(epsilon=2, scale=1, ratio=Fraction(7, 10), lower=0, upper=most, grid=Grid(0))
+    levels = {values: mechanism._median(np.array(values)) for values in product(range(most + 1), repeat=n)}
+    for values, (median, scale) in levels.items():
+        assert median == sorted(values)[(n + 1) // 2 - 1]
+        assert scale >= local_sensitivity(values, most)
+        for i, new in product(range(n), range(most + 1)):
+            there = levels[*values[:i], new, *values[i + 1 :]][1]
+            assert mechanism.ratio * scale <= there <= scale / mechanism.ratio
+
+
+def test_no_neighbours_beat_the_claim() -> None:
+    most = 6
+    mechanism = whole(1, 0.05, upper=most)
+    laws = {}
+    for values in product(range(most + 1), repeat=3):
+        laws[values] = mechanism.probabilities(np.array(values))
+    for values, first in laws.items():
+        for new in range(most + 1):
+            second = laws[new, *values[1:]]
+            assert first is not None
+            assert second is not None
+            assert divergence(first, second, 1.0) <= mechanism.loss.delta(1).upper
+
+
+def test_far_from_any_jump_the_noise_is_small() -> None:
+    mechanism = SmoothMedian.calibrate(epsilon=1, delta=1e-6, lower=0, upper=100)
+    calm = np.linspace(40, 60, 5001)
+    assert np.quantile(np.abs(mechanism.sample(calm, 1000) - 50), 0.9) < 0.5
+    assert float(mechanism._median(np.array([0.0, 100.0]))[1] * mechanism.grid.step) >= 200
+
+
+def test_the_step_between_levels_is_larger_than_in_the_paper() -> None:
+    """Nissim, Raskhodnikova and Smith 2007: β = ε/(2 log(2/δ)) for Laplace noise of 2/ε."""
+    for epsilon, delta in ((1, 1e-6), (0.5, 1e-9), (3, 1e-3)):
+        found = -math.log(whole(epsilon, delta).ratio)
+        assert found > 1.2 * epsilon / (2 * math.log(2 / delta))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(1, 3), Fraction(7, 2)])
+def test_rounded_laplace_noise(scale: Fraction) -> None:
+    """False alarm 1e-7. P(k) is a difference of the continuous law's distribution function."""
+
+    def below(x: float) -> float:
+        return 0.5 * math.exp(x / float(scale)) if x < 0 else 1 - 0.5 * math.exp(-x / float(scale))
+
+    steps = range(-80, 81)
+    law = Law(tuple(steps), np.array([below(k + 0.5) - below(k - 0.5) for k in steps]), 1e-9)
+    assert chi_square(_rounded_laplace(scale, 50_000), law) > ALARM
+
+
+def test_odd_values_are_values_like_others() -> None:
+    mechanism = SmoothMedian.calibrate(epsilon=1, delta=1e-6, lower=-1, upper=1)
+    for values in ([np.nan, np.inf, -np.inf, 1e300], [], [0.5], [0.5] * 7):
+        assert -1 <= mechanism.release(np.array(values, dtype=np.float64)).value <= 1
+    with pytest.raises(InvalidArgument):
+        mechanism.release([0.5])
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "lower", "upper"])
+@pytest.mark.parametrize("bad", [-1, float("nan"), float("inf")])
+def test_bad_parameters_are_refused_by_name(name: str, bad: float) -> None:
+    good = {"epsilon": 1, "delta": 1e-6, "lower": 0, "upper": 1}
+    if (name, bad) == ("lower", -1):
+        bad = 2
+    with pytest.raises(InvalidArgument, match=name):
+        SmoothMedian.calibrate(**{**good, name: bad})
+
+
+def test_what_the_theorem_does_not_cover_is_refused() -> None:
+    with pytest.raises(NotSound):
+        SmoothMedian(epsilon=1, scale=Fraction(1, 2), ratio=0.9, lower=0, upper=1, grid=Grid(-4))
+    with pytest.raises(NotSound):
+        SmoothMedian(epsilon=1, scale=1, ratio=0.1, lower=0, upper=1, grid=Grid(-4))
+    with pytest.raises(InvalidArgument, match="levels"):
+        SmoothMedian(epsilon=1, scale=2, ratio=0.999999, lower=0, upper=1, grid=Grid(-20))
