@@ -1,12 +1,14 @@
-"""What one training run costs in privacy: the theorems side by side, and the best attack against it."""
+"""Private answers about a column, and what one training run costs: theorems side by side, the best attack."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import dalenius as dp
 from dalenius.figures import Figure, Series
 from dalenius.losses import Gaussian, Loss, compare
 
@@ -40,9 +42,23 @@ def attacks(loss: Loss) -> Table:
     return table
 
 
+def answers() -> Table:
+    """Four releases about five thousand ages, each with what it is worth and what it costs."""
+    ages = (np.arange(5000) * 37 % 1000 / 11).astype(int)
+    table = Table(title="5,000 ages, four private releases", title_justify="left")
+    for column in ("asked", "released", "without privacy"):
+        table.add_column(column)
+    table.add_row("how many", str(dp.count(ages, epsilon=0.5)), f"{len(ages)}")
+    table.add_row("mean", str(dp.mean(ages, lower=0, upper=100, epsilon=0.5)), f"{ages.mean():.2f}")
+    table.add_row("median", str(dp.median(ages, lower=0, upper=100, epsilon=0.5)), f"{np.median(ages):g}")
+    table.add_row("sum", str(dp.sum(ages, lower=0, upper=100, epsilon=0.5)), f"{ages.sum()}")
+    return table
+
+
 def main() -> None:
-    """Show the comparison and the attacks, and save the trade-off picture."""
+    """Show private answers, the comparison and the attacks, and save the trade-off picture."""
     console = Console()
+    console.print(answers())
     loss = Gaussian(noise_multiplier=4).poisson(0.01) * 10_000
     console.print("\n[bold]10,000 steps of private training[/bold]: noise multiplier 4, sampling rate 0.01")
     console.print(compare(loss, delta=DELTA))

@@ -15,7 +15,7 @@ or more with probability at most α. In units of the value it depends on the dat
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -57,8 +57,7 @@ class Quantile(Ranked, kind="quantile"):
 
     def release(self, value: Any, *, name: str = "quantile", unit: Unit | None = None) -> Release:
         """Draw once on private records, one of each unit."""
-        point = self.cells(self._segments(value).draw(1))
-        return replace(self._released({name: point}, (name,), unit), confidence=None)
+        return self.stated({name: self.cells(self._segments(value).draw(1))}, name, unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent draws on public records."""

@@ -20,7 +20,7 @@ records share a dithered point. In units of the value it depends on the data, so
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -86,8 +86,7 @@ class Quantiles(Ranked, kind="quantiles"):
         """Draw once on private records, one of each unit."""
         points = self.draw(self.records(value), 1)[0]
         levels: list[Cell] = [float(level) for level in self.levels]
-        columns = {"level": levels, name: self.cells(points)}
-        return replace(self._released(columns, (name,), unit), confidence=None)
+        return self.stated({"level": levels, name: self.cells(points)}, name, unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent draws on public records, one row each."""

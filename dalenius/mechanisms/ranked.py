@@ -7,6 +7,8 @@ by itself; NaN counts as zero. One unit has one record.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +22,8 @@ from dalenius.mechanisms.mechanism import Mechanism
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
-from dalenius.privacy.unit import Relation, read_relation
-from dalenius.release import Cell
+from dalenius.privacy.unit import Relation, Unit, read_relation
+from dalenius.release import Cell, Release
 
 FINENESS = 12
 """The default grid has 2^12 to 2^13 steps between the bounds."""
@@ -86,6 +88,12 @@ class Ranked(Mechanism):
         near, far = (low, high) if upward else (high, low)
         first = [place] * many + ([near] if self.relation == "replace" else [])
         return tuple(k * self.step for k in first), tuple(k * self.step for k in [place] * many + [far])
+
+    def stated(self, columns: Mapping[str, Sequence[Cell]], name: str, unit: Unit | None) -> Release:
+        """A release without error bars, its receipt naming the bounds."""
+        clipped = f"values clipped to [{float(self.lower):g}, {float(self.upper):g}]"
+        made = self._released(columns, (name,), unit)
+        return replace(made, confidence=None).bounded(clipped, "one record per unit, by the caller's promise")
 
     def cells(self, points: Steps) -> list[Cell]:
         """Points as numbers: whole ones on a grid of whole numbers."""

@@ -156,6 +156,7 @@ def test_rank_errors_stay_within_their_bound() -> None:
 def test_values_never_raise(records: Any) -> None:
     found = Quantile(scale=1, lower=-1, upper=1).release(records)
     assert -1 <= found.value <= 1
+    assert found.receipt.bounds[0] == "values clipped to [-1, 1]"
     assert found.receipt.numerics.startswith("exact noise on whole grid steps, each record")
 
 
