@@ -64,22 +64,16 @@ class TopK(Choice, kind="top_k"):
         return found
 
     def draw(self, steps: Steps, size: int) -> Steps:
-        """Draws that agree so far go on together."""
+        """Rows that agree so far have the same candidates left, and go on together."""
         chosen = np.empty((size, self.count), np.int64)
-        self._peel(steps, np.arange(steps.size), chosen)
+        todo = [(np.arange(size), np.arange(steps.size), 0)]
+        while todo:
+            rows, left, place = todo.pop()
+            found = noise.exponential_mechanism(steps[left], self.step / self.scale, rows.size)
+            chosen[rows, place] = left[found]
+            if place + 1 < self.count:
+                todo += [(rows[found == i], np.delete(left, i), place + 1) for i in np.unique(found).tolist()]
         return chosen
-
-    def _peel(self, steps: Steps, left: Steps, chosen: Steps) -> None:
-        """Fill the columns of `chosen`, all of whose rows have the same candidates left."""
-        if chosen.size == 0:
-            return
-        found = noise.exponential_mechanism(steps[left], self.step / self.scale, len(chosen))
-        chosen[:, 0] = left[found]
-        for place in np.unique(found).tolist():
-            rows = np.flatnonzero(found == place)
-            rest = chosen[rows, 1:]
-            self._peel(steps, np.delete(left, place), rest)
-            chosen[rows, 1:] = rest
 
     def worst_case(self) -> tuple[Any, Any]:
         """As many candidates as are chosen well below one more, and nearer."""

@@ -80,6 +80,11 @@ def test_choices_are_distinct_and_named() -> None:
     assert sorted(TopK(count=4, scale=1, sensitivity=1).release([0, 0, 0, 0]).value.tolist()) == [0, 1, 2, 3]
 
 
+def test_all_of_very_many_can_be_chosen() -> None:
+    found = TopK(count=1500, scale=1, sensitivity=1, grid=Grid(0)).release(np.zeros(1500))
+    assert sorted(found.value.tolist()) == list(range(1500))
+
+
 def test_release_has_the_law() -> None:
     mechanism = TopK(count=2, scale=2, sensitivity=1)
     utilities = [0.0, 1.0, 3.0]
