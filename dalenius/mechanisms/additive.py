@@ -235,4 +235,6 @@ def _real(value: object) -> int | float | Fraction:
         raise InvalidArgument(
             "value must be a number or an array of numbers.", remedy="Convert it to float64 first."
         )
-    return value if isinstance(value, int | Fraction) else float(value)
+    if isinstance(value, int | Fraction):
+        return value
+    return int(value) if isinstance(value, np.integer) else float(value)

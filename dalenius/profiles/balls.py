@@ -16,6 +16,8 @@ from flint import arb, fmpq
 
 from dalenius.profiles import rounding
 
+LEAST = math.ulp(0.0)
+"""The least positive float."""
 BITS = 128
 """The usual working precision: far beyond a float, so that the last rounding is the only one seen."""
 
@@ -33,6 +35,11 @@ def upper(value: arb) -> float:
     end = value.upper()
     if not end.is_finite() or end > sys.float_info.max:
         return math.inf
+    if end < -sys.float_info.max:
+        return -sys.float_info.max
+    if -LEAST < end < LEAST:
+        # Below every float: its rational would have as many digits as its exponent says.
+        return LEAST if end > 0 else 0.0
     return rounding.ceiling(_rational(end))
 
 

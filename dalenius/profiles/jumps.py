@@ -51,9 +51,13 @@ class Jumps:
 
     def log_most(self) -> float:
         """At least log of T B(c) (A(c) + B(c))^{T−1}."""
+        return math.log(self.times) + log_most(self.arms[1]) + (self.times - 1) * self.log_whole
+
+    @cached_property
+    def log_whole(self) -> float:
+        """At least log of A(c) + B(c)."""
         bulk, more = (log_most(arm) for arm in self.arms)
-        whole = float(np.logaddexp(bulk, more)) + 4 * FUNCTION * (1 + abs(bulk))
-        return math.log(self.times) + more + (self.times - 1) * whole
+        return float(np.logaddexp(bulk, more)) + 4 * FUNCTION * (1 + abs(bulk))
 
     def log_far(self, extent: float, theta: float) -> float:
         """At least log|G| for |Im z| ≥ extent."""

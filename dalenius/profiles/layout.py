@@ -202,7 +202,7 @@ def fine(
 ) -> Window:
     """The window of part i on a grid fine enough for the midpoint rule, and for a cutoff of `width`.
 
-    The cutoff is moved onto a cell edge, unless it is to be kept: then the grid ends nine widths beyond it.
+    The cutoff is moved onto a cell edge, unless it is to be kept.
     """
     width = cutoff.width if width is None else width
     part, coarse = sketch.parts[i], sketch.grids[i]
@@ -215,7 +215,7 @@ def fine(
     ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
     size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
     gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))
-    last = float(ends[gone[0]] if len(gone) and not keep else ends[-1])
+    last = float(ends[gone[0]] if len(gone) else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * width)
     wanted = (
         2 * math.pi / (extent * part.slope(right) + (48 + math.log(part.times)) / t + t * (0.5 + width**-2))

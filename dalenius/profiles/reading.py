@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalenius.profiles.arm import Arm
-from dalenius.profiles.contour import Contour, lay
+from dalenius.profiles.arm import Arm, sum_bound
+from dalenius.profiles.contour import Contour, lay, log_kappa
 from dalenius.profiles.cutoff import Cutoff
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.layout import Guess, Spacing, fine, least_left_out, likely, reach, spaced, windows_for
@@ -18,6 +18,7 @@ from dalenius.profiles.moments import log_most
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.plan import Saddle, Sketch
 from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
+from dalenius.profiles.rounding import TINY
 from dalenius.profiles.shares import Lower, Upper, taken
 from dalenius.profiles.splitting import Split, split_at, valley
 from dalenius.profiles.window import Window
@@ -26,6 +27,8 @@ MOST_NODES = 1 << 13
 """The most nodes in Im z that a contour may have."""
 LOOSE = 7.0
 """By how much the integrand may exceed δ, in logarithms, before bulk and jumps are read separately."""
+CELLS = 64
+"""Of the upper sum beyond the end of a bulk's grid."""
 SPLIT_FROM = 300
 """A lower cutoff is tried once a contour without one would need more nodes than this."""
 
@@ -37,7 +40,7 @@ class Reading:
     contour: Contour
     upper: Upper
     lower: Lower | Bulk | None
-    lost: float = 0.0
+    lost: tuple[Beyond, ...] = ()
 
     def read(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
@@ -51,13 +54,26 @@ class Reading:
             if share is not None:
                 more = np.array([share.share(e) for e in epsilon.tolist()])
                 low, high = low + more[:, 0], high + more[:, 1]
-        high = high + self.lost
+        high = high + sum((beyond.most(epsilon) for beyond in self.lost), np.zeros_like(epsilon))
         slack = 4e-15 * np.abs(high) + self.upper.left
         low = np.where(low <= high, low, math.nan)
         high = np.where(np.isnan(low), math.nan, high)
         return np.maximum(0.0, np.nan_to_num(low - slack, nan=0.0)), np.minimum(
             1.0, np.nan_to_num(high + slack, nan=1.0)
         )
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A bound on what lies beyond the end of a grid: Chernoff's to nine widths, then the mass itself."""
+
+    rest: float
+    log_size: float
+    c: float
+
+    def most(self, epsilon: Floats) -> Floats:
+        """At least its share of δ."""
+        return np.asarray(self.rest + 1.01 * np.exp(self.log_size - self.c * epsilon))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,22 +176,31 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
     alias = (split.spacing.steeper, replace(jumps, s=sketch.exponent(split.spacing.steeper)).log_most())
     contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
     left = float(jumps.bulk.nodes.edges[0])
+    lost = _beyond(jumps.bulk, part.times, c, jumps.log_whole)
     if split.exponent is not None:
         lower = Lower(jumps.bulk, part.times, split.exponent)
-        lost = _lost(jumps.bulk, part.times)
-        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower, lost)
+        low = _beyond(jumps.bulk, part.times, split.exponent, log_most(Arm(jumps.bulk, 1 + split.exponent)))
+        return Reading(contour, _upper(sketch, point, [jumps.jumps], left), lower, (lost, low))
     bulk = _read_bulk(sketch, point.epsilon, jumps.bulk.cutoff, exactly)
     if bulk is None:
         return None
     left = max(left, float(bulk.window.nodes.edges[0]))
-    lost = _lost(jumps.bulk, part.times) + _lost(bulk.window, part.times)
-    return Reading(contour, _upper(sketch, point, [jumps.jumps], left), bulk, lost)
+    low = _beyond(bulk.window, part.times, bulk.contour.c, log_most(Arm(bulk.window, 1 + bulk.contour.c)))
+    return Reading(contour, _upper(sketch, point, [jumps.jumps], left), bulk, (lost, low))
 
 
-def _lost(bulk: Window, times: int) -> float:
-    """At least the mass that a lower cutoff keeps beyond the end of its grid."""
-    end = float(bulk.nodes.edges[-1])
-    return 1.01 * times * float(bulk.cutoff.inside(np.array([end]))[0]) * bulk.nodes.part.tail(end, 1)
+def _beyond(bulk: Window, times: int, c: float, log_whole: float) -> Beyond:
+    """What a lower cutoff keeps beyond the end of its grid, by a tilt c at which M(c) ≤ e^log_whole."""
+    end, far = float(bulk.nodes.edges[-1]), bulk.cutoff.middle + 9 * bulk.cutoff.width
+    part, edges = bulk.nodes.part, np.linspace(end, max(end, far), CELLS + 1)
+    log = bulk.nodes.polar(0.0, edges)[0]
+    sizes = -(edges[:-1] ** 2) / 2 + bulk.cutoff.log_inside(edges[:-1]) + (1 + c) * log[1:]
+    more = sum_bound(sizes) * float(edges[1] - edges[0]) * 1.01
+    whole = math.log(math.exp(log_whole) + more)
+    log_size = log_kappa(c) + math.log(times * more + TINY) + (times - 1) * whole + 0.01
+    last = float(edges[-1])
+    rest = 1.01 * times * float(bulk.cutoff.inside(np.array([last]))[0]) * part.tail(last, 1)
+    return Beyond(rest, log_size, c)
 
 
 def _read_bulk(sketch: Sketch, epsilon: float, cutoff: Cutoff, exactly: Exactly | None) -> Bulk | None:
