@@ -17,6 +17,7 @@ import math
 from abc import abstractmethod
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -105,7 +106,7 @@ class Additive(Mechanism):
         assert self.grid is not None
         return self.grid.step
 
-    @property
+    @cached_property
     def charged(self) -> Sensitivity:
         """The sensitivity in steps, rounding onto the grid included."""
         assert self.grid is not None
@@ -163,6 +164,16 @@ class Additive(Mechanism):
 
     def reach(self, alpha: Fraction) -> int:
         """The least k with P(|noise| > k) ≤ alpha, in steps."""
+        if alpha not in self._reaches:
+            self._reaches[alpha] = self._reach(alpha)
+        return self._reaches[alpha]
+
+    @cached_property
+    def _reaches(self) -> dict[Fraction, int]:
+        """Those already asked for: they depend on public parameters only."""
+        return {}
+
+    def _reach(self, alpha: Fraction) -> int:
         low, high = -1, 1
         while self.beyond(high) > alpha:
             low, high = high, 2 * high

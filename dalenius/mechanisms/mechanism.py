@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, ClassVar, Protocol, cast
@@ -117,11 +118,16 @@ class Mechanism(ABC):
 
     # What most of them share.
 
+    @cached_property
+    def _receipt(self) -> Receipt:
+        """That of any use of it."""
+        return Receipt(self.loss, self.to_json(), self.numerics)
+
     def _released(
         self, columns: Mapping[str, Sequence[Cell]], measures: tuple[str, ...], unit: Unit | None
     ) -> Release:
         """A release of these columns with the receipt of one use."""
-        receipt = Receipt(self.loss, self.to_json(), self.numerics, unit=unit, tainted=noise.tainted())
+        receipt = replace(self._receipt, unit=unit, tainted=noise.tainted())
         return Release({k: tuple(v) for k, v in columns.items()}, measures, receipt)
 
 
