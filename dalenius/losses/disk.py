@@ -26,6 +26,7 @@ MODULES = (
     "concentrated",
     "discrete_gaussian",
     "discrete_laplace",
+    "dominated",
     "gaussian",
     "group",
     "laplace",

@@ -29,6 +29,7 @@ from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.enclosure import ELEMENTARY, clip, spread
 from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.product import collapse
 from dalenius.profiles.rounding import U, ceiling, up
 
 MOST_TERMS = 256
@@ -73,11 +74,13 @@ class Group(Loss, kind="group"):
         return False
 
     def directions(self) -> tuple[Worst, ...] | None:
-        """One bound for both directions, where the loss of one unit is a single pair in each."""
+        """One bound for both directions, where the loss of one unit can be written as one pair in each."""
         single = self.loss.directions()
-        if single is None or any(len(worst) != 1 or worst[0][1] != 1 for worst in single):
+        pairs = [collapse(worst) for worst in single] if single is not None else []
+        known = tuple(pair for pair in pairs if pair is not None)
+        if not known or len(known) < len(pairs):
             return None
-        return (((GroupPair(tuple(worst[0][0] for worst in single), self.size), 1),),)
+        return (((GroupPair(known, self.size), 1),),)
 
     def moment(self, order: float) -> float:
         """Hölder's inequality along the path, with every step rounded up."""

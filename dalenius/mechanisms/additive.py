@@ -76,12 +76,9 @@ class Additive(Mechanism):
     fineness: ClassVar[int]
 
     def __post_init__(self) -> None:
-        if self.grid is None:
-            object.__setattr__(self, "grid", default_grid(self.sensitivity, self.norm, self.fineness))
-        elif not isinstance(self.grid, Grid):
-            raise InvalidArgument(
-                "grid must be a Grid.", remedy="Pass Grid(0) for whole numbers, or leave it out."
-            )
+        default = default_grid(self.sensitivity, self.norm, self.fineness)
+        object.__setattr__(self, "grid", read_grid(self.grid, default))
+        read_flag(self.exact, "exact")
         _ = self.loss
 
     # What each of them says.
@@ -197,6 +194,22 @@ class Additive(Mechanism):
         return [int(k * self.step) if whole else float(k * self.step) for k in steps.tolist()]
 
 
+def read_grid(grid: object, default: Grid) -> Grid:
+    """A grid, or the default where there is none."""
+    if grid is not None and not isinstance(grid, Grid):
+        raise InvalidArgument(
+            "grid must be a Grid.", remedy="Pass Grid(0) for whole numbers, or leave it out."
+        )
+    return grid if isinstance(grid, Grid) else default
+
+
+def read_flag(value: object, name: str) -> bool:
+    """True or False, and nothing that is merely taken for one."""
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name} must be True or False.", remedy=f"Pass {name} as a bool.")
+    return value
+
+
 def default_grid(sensitivity: Sensitivity, norm: str, fineness: int) -> Grid:
     """So fine that rounding onto it costs a share of at most 2^−fineness."""
     return Grid.within(sensitivity.need(norm) / 2**fineness)
@@ -226,8 +239,8 @@ def steps_of(sensitivity: Sensitivity, grid: Grid, *, exact: bool) -> Sensitivit
 def _whole(value: Any) -> Steps:
     """Whole steps. That they are integers is a fact of their type, not of their values."""
     listed = value if isinstance(value, list | tuple) else [value]
-    if all(isinstance(v, int) and not isinstance(v, bool) for v in listed):
-        return np.array([max(-MOST, min(MOST, v)) for v in listed], dtype=np.int64)
+    if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
+        return np.array([max(-MOST, min(MOST, int(v))) for v in listed], dtype=np.int64)
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise InvalidArgument(

@@ -24,7 +24,14 @@ from dalenius.errors import NotSound
 from dalenius.losses import gaussian as losses
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, Bounded, default_grid, read_sensitivity, steps_of
+from dalenius.mechanisms.additive import (
+    Additive,
+    Bounded,
+    default_grid,
+    read_grid,
+    read_sensitivity,
+    steps_of,
+)
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -110,7 +117,7 @@ def _charged(
 ) -> tuple[Sensitivity, Grid, Fraction]:
     """The sensitivity, the grid, and the L2 sensitivity with rounding onto the grid."""
     bound = read_sensitivity(sensitivity)
-    grid = grid or default_grid(bound, Gaussian.norm, Gaussian.fineness)
+    grid = read_grid(grid, default_grid(bound, Gaussian.norm, Gaussian.fineness))
     return bound, grid, steps_of(bound, grid, exact=exact).need("l2") * grid.step
 
 

@@ -24,7 +24,14 @@ from dalenius.losses.calibration import calibrate
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, Bounded, default_grid, read_sensitivity, steps_of
+from dalenius.mechanisms.additive import (
+    Additive,
+    Bounded,
+    default_grid,
+    read_grid,
+    read_sensitivity,
+    steps_of,
+)
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -79,7 +86,7 @@ class Laplace(Additive, kind="laplace"):
     ) -> Laplace:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
         bound = read_sensitivity(sensitivity)
-        grid = grid or default_grid(bound, Laplace.norm, Laplace.fineness)
+        grid = read_grid(grid, default_grid(bound, Laplace.norm, Laplace.fineness))
         steps = int(steps_of(bound, grid, exact=exact).need("l1"))
         if numbers.delta(delta) == 0:
             scale = steps / numbers.positive(epsilon, "epsilon")

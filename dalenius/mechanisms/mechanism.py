@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.errors import InvalidArgument, UnknownKind
+from dalenius.errors import InvalidArgument, RelationMismatch, UnknownKind
 from dalenius.losses.disk import NUMBER
 from dalenius.losses.fields import written
 from dalenius.losses.loss import Loss
@@ -124,10 +124,21 @@ class Mechanism(ABC):
         return Receipt(self.loss, self.to_json(), self.numerics)
 
     def _released(
-        self, columns: Mapping[str, Sequence[Cell]], measures: tuple[str, ...], unit: Unit | None
+        self,
+        columns: Mapping[str, Sequence[Cell]],
+        measures: tuple[str, ...],
+        unit: Unit | None,
+        *,
+        tainted: bool = False,
     ) -> Release:
         """A release of these columns with the receipt of one use."""
-        receipt = replace(self._receipt, unit=unit, tainted=noise.tainted())
+        if unit is not None and unit.relation != self.loss.relation:
+            raise RelationMismatch(
+                f"The unit is protected under {unit.relation}, the mechanism's loss holds under "
+                f"{self.loss.relation}.",
+                remedy=f"State the sensitivity for relation={unit.relation!r}, or the unit for the other.",
+            )
+        receipt = replace(self._receipt, unit=unit, tainted=tainted or noise.tainted())
         return Release({k: tuple(v) for k, v in columns.items()}, measures, receipt)
 
 

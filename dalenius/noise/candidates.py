@@ -48,6 +48,8 @@ class Weights:
 
 def integers(utilities: ArrayLike) -> Ints:
     """A vector of integers, clipped to ±2⁶¹."""
+    if isinstance(utilities, np.ma.MaskedArray):
+        raise _refused()
     if isinstance(utilities, np.ndarray) and utilities.dtype.kind in "iu":
         array = utilities if utilities.dtype.itemsize < 8 else np.clip(utilities, -CLIP, CLIP)
         array = array.astype(np.int64)

@@ -6,6 +6,7 @@ A coin is [V < p] for a uniform V. Its first 32 bits decide unless they are thos
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import flint
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from dalenius.noise import source as sources
 from dalenius.noise.lazy import ball, below
 from dalenius.noise.reading import Number, non_negative, probability_of, whole
+from dalenius.noise.source import Source
 
 BITS = 32
 """Of V, to begin with."""
@@ -35,7 +37,10 @@ def bernoulli_exp(exponent: Number, size: int) -> Flags:
 
 
 def _coins(chance: Callable[[], arb], size: int) -> Flags:
-    source = sources.active()
+    return sources.drawn(partial(_thrown, chance, size))
+
+
+def _thrown(chance: Callable[[], arb], size: int, source: Source) -> Flags:
     bits = source.words(size, np.uint32)
     low, high = _bracket(chance)
     heads = bits < low

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,16 +16,16 @@ def uniform(below: Number, size: int) -> NDArray[np.int64] | NDArray[np.object_]
     """Independent uniform integers k with 0 ≤ k < below, of any size: Python's own beyond 2⁶³."""
     limit = whole(below, "below", least=1, most=None)
     count = whole(size, "size")
-    source = sources.active()
     if limit <= 1 << 63:
-        return int64_below(limit, count, source)
+        return sources.drawn(partial(int64_below, limit, count))
     values = np.empty(count, object)
-    values[:] = [_huge(limit, source) for _ in range(count)]
+    values[:] = sources.drawn(lambda source: [_huge(limit, source) for _ in range(count)])
     return values
 
 
 def int64_below(limit: int, size: int, source: Source) -> NDArray[np.int64]:
-    """Of as many bits as limit − 1 has, what is not below the limit is drawn again."""
+    """Of as many bits as limit − 1 has, what is not below the limit is drawn again; limit ≥ 1."""
+    assert limit >= 1, "no integer is below the limit"
     bits = max((limit - 1).bit_length(), 1)
     values = np.empty(size, np.int64)
     todo = np.arange(size)

@@ -32,6 +32,8 @@ class Pool:
         """The next `size` values, at most `SERVED`; `fill` draws new ones into an array."""
         with self._lock:
             if self._next + size > DEPTH:
+                # Nothing may be served of a filling that an exception cuts short.
+                self._next = DEPTH
                 fill(self._values)
                 self._next = 0
             part = self._values[self._next : self._next + size]

@@ -88,7 +88,7 @@ def _rational(value: object) -> Fraction | None:
         if isinstance(value, Rational | Decimal | str):
             return Fraction(value)
         if isinstance(value, Real) and math.isfinite(value):
-            return Fraction(repr(float(value)))
+            return Fraction(str(value) if hasattr(value, "dtype") else repr(float(value)))
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
     return None

@@ -7,7 +7,6 @@ all of them, balls the rest. A rejected draw starts anew with fresh bits.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
@@ -44,16 +43,15 @@ class Sampler:
 
     def draw(self, size: int) -> Ints:
         """A vector of independent draws; a short one comes out of a pool."""
-        source = sources.active()
-        process = source.process
+        return sources.drawn(partial(self._draw, size))
+
+    def _draw(self, size: int, source: Source) -> Ints:
         if size <= SERVED:
             pool = source.pools.get(self) or source.pools.setdefault(self, Pool())
-            values = pool.take(size, partial(self.fill, source=source))
-        else:
-            values = np.empty(size, np.int64)
-            self.fill(values, source)
-        # A fork in the midst of this, by a signal handler, would leave parent and child with one draw.
-        return values if process == os.getpid() else self.draw(size)
+            return pool.take(size, partial(self.fill, source=source))
+        values = np.empty(size, np.int64)
+        self.fill(values, source)
+        return values
 
     def fill(self, values: Ints, source: Source) -> None:
         """Overwrite `values` with independent draws."""

@@ -1,7 +1,7 @@
 """Choosing one of many candidates by their utilities, which are private.
 
-Utilities are integers, on whatever grid: the rate, or the scale, is rational and per step of it. With d how
-far a candidate is below the best:
+Utilities are integers, on whatever grid, and clipped to ±2⁶¹, which brings no two farther apart; the rate, or
+the scale, is rational and per step. With d how far a candidate is below the best:
 
 - `exponential_mechanism`: P(i) ∝ e^{−rate·d_i}. With integers n_i ≥ 2^q·e^{−rate·d_i}, candidate i is
   proposed with probability n_i/Σn and accepted with probability 2^q·e^{−rate·d_i}/n_i, both exactly.
@@ -35,6 +35,8 @@ from dalenius.noise.lazy import below
 from dalenius.noise.reading import Number, non_negative, whole
 from dalenius.noise.source import Source
 
+ROOM = 2**63 - 1 - CLIP
+"""Noise saturates there, beside a utility, with probability below e^−6143 at the largest scale."""
 GRAIN = 2.0**-32
 """A uniform V is first known to so much."""
 
@@ -42,8 +44,11 @@ GRAIN = 2.0**-32
 def exponential_mechanism(utilities: ArrayLike, rate: Number, size: int = 1) -> Ints:
     """Independent choices as indices, P(i) ∝ e^{rate·u_i}."""
     weights = Weights.of(utilities, non_negative(rate, "rate"))
-    source = sources.active()
-    chosen = np.empty(whole(size, "size"), np.int64)
+    return sources.drawn(partial(_proposed, weights, whole(size, "size")))
+
+
+def _proposed(weights: Weights, size: int, source: Source) -> Ints:
+    chosen = np.empty(size, np.int64)
     unit = 2 ** (61 - weights.value.size.bit_length())
     slots = ((weights.value + weights.off) * unit).astype(np.int64) + 1
     ends = np.cumsum(slots)
@@ -59,22 +64,29 @@ def exponential_mechanism(utilities: ArrayLike, rate: Number, size: int = 1) -> 
 def permute_and_flip(utilities: ArrayLike, rate: Number, size: int = 1) -> Ints:
     """Independent choices as indices, by the first success in random order of coins e^{−rate·d}."""
     weights = Weights.of(utilities, non_negative(rate, "rate"))
-    source = sources.active()
     low, high = weights.value - weights.off, weights.value + weights.off
-    return np.array(
-        [_any(_coins(low, high, weights.exact, source), source) for _ in range(whole(size, "size"))], np.int64
-    )
+    count = whole(size, "size")
+
+    def flipped(source: Source) -> Ints:
+        flips = (_coins(low, high, weights.exact, source) for _ in range(count))
+        return np.array([_any(heads, source) for heads in flips], np.int64)
+
+    return sources.drawn(flipped)
 
 
 def noisy_max(utilities: ArrayLike, scale: Number, size: int = 1) -> Ints:
     """Independent choices as indices: the greatest utility after discrete Laplace noise of this scale."""
-    exact = integers(utilities)
-    source = sources.active()
-    chosen = np.empty(whole(size, "size"), np.int64)
-    for i in range(chosen.size):
-        noisy = exact + np.clip(discrete_laplace(scale, exact.size), -CLIP, CLIP)
-        chosen[i] = _any(noisy == noisy.max(), source)
-    return chosen
+    exact, count = integers(utilities), whole(size, "size")
+    discrete_laplace(scale, 0)
+
+    def greatest(source: Source) -> Ints:
+        chosen = np.empty(count, np.int64)
+        for i in range(count):
+            noisy = exact + np.clip(discrete_laplace(scale, exact.size), -ROOM, ROOM)
+            chosen[i] = _any(noisy == noisy.max(), source)
+        return chosen
+
+    return sources.drawn(greatest)
 
 
 def _propose(weights: Weights, index: Ints, unit: int, slots: Ints, source: Source) -> NDArray[np.bool_]:

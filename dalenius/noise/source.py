@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -32,11 +32,12 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.noise.pool import Pool
 
 Bytes = NDArray[np.uint8]
 Word = TypeVar("Word", bound=np.unsignedinteger[Any])
+Drawn = TypeVar("Drawn")
 
 BLOCK = 1 << 18
 """Bytes of keystream under one key."""
@@ -49,6 +50,27 @@ def keystream(key: bytes | bytearray, into: Bytes, start: bytes = bytes(16)) -> 
     """Fill `into`, of at most `BLOCK` bytes, with the keystream of AES-256 counting from `start`."""
     encryptor = Cipher(algorithms.AES256(key), modes.CTR(start)).encryptor()
     encryptor.update_into(memoryview(_ZEROS)[: into.size], into.data)
+
+
+class Alone:
+    """A lock for one thread at a time; a signal handler that comes back to it is refused."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._owner: int | None = None
+
+    def __enter__(self) -> None:
+        if self._owner == get_ident():
+            raise NotSound(
+                "Noise was asked for in the midst of a draw of noise, by a signal handler.",
+                remedy="Draw it outside of the handler.",
+            )
+        self._lock.acquire()
+        self._owner = get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = None
+        self._lock.release()
 
 
 class Source:
@@ -64,7 +86,7 @@ class Source:
     def _start(self) -> None:
         self.pools: WeakKeyDictionary[object, Pool] = WeakKeyDictionary()
         self._next = BLOCK
-        self._lock = Lock()
+        self._lock = Alone()
         self.process = os.getpid()
 
     def fill(self, words: NDArray[Word]) -> None:
@@ -76,14 +98,17 @@ class Source:
             while done < into.size:
                 if self._next >= BLOCK:
                     self._refill()
-                step = min(into.size - done, BLOCK - self._next)
-                part = self._block[self._next : self._next + step]
+                # Bytes count as used before they are copied: an exception must not serve them twice.
+                start = self._next
+                step = min(into.size - done, BLOCK - start)
+                self._next = start + step
+                part = self._block[start : start + step]
                 into[done : done + step] = part
                 part.fill(0)
-                self._next += step
                 done += step
         if process != os.getpid():
-            # A signal handler forked while this ran, and what was copied may be the parent's or wiped.
+            # A signal handler forked while this ran: what was copied, and a new key, may be the parent's.
+            self.renew()
             self.fill(words)
 
     def words(self, count: int, kind: type[Word]) -> NDArray[Word]:
@@ -133,6 +158,14 @@ def active() -> Source:
             if source.process != os.getpid():
                 source.renew()
     return source
+
+
+def drawn(draw: Callable[[Source], Drawn]) -> Drawn:
+    """What `draw` makes of the source; made anew in the child if the process forked in the midst of it."""
+    source = active()
+    process = source.process
+    found = draw(source)
+    return found if process == os.getpid() else drawn(draw)
 
 
 def tainted() -> bool:

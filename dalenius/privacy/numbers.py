@@ -91,7 +91,8 @@ def _rational(value: object) -> Fraction | None:
         return Fraction(value) if value.is_finite() else None
     if isinstance(value, Real):
         number = float(value)
-        return Fraction(repr(number)) if math.isfinite(number) else None
+        printed = str(value) if hasattr(value, "dtype") else repr(number)
+        return Fraction(printed) if math.isfinite(number) else None
     return None
 
 

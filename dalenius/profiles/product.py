@@ -72,6 +72,7 @@ class Shifted(Pair):
     finite: Atoms
     other: Pair
 
+    @np.errstate(over="ignore")
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Σ p H(ε − l) over the atoms, and all of what is infinite."""
         lo, hi = (np.full_like(epsilon, mass) for mass in self.finite.infinite)

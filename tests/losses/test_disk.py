@@ -16,6 +16,7 @@ from dalenius.losses.bounded_range import BoundedRange
 from dalenius.losses.concentrated import MeanConcentrated, Renyi, ZeroConcentrated
 from dalenius.losses.discrete_gaussian import DiscreteGaussian
 from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses.dominated import Dominated
 from dalenius.losses.fields import written
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
@@ -33,6 +34,7 @@ LOSSES = {
     "discrete_gaussian": DiscreteGaussian(2.5, sensitivity=3),
     "discrete_laplace": DiscreteLaplace(4, sensitivity=2),
     "discrete_pair": DiscretePair([Fraction(1, 3), Fraction(2, 3)], [0.5, 0.5]),
+    "dominated": Dominated(Pure(0.5) + Approximate(0.1, delta=1e-8)),
     "group": Approximate(0.5, delta=1e-6).group(3),
     "laplace": Laplace(0.5, relation="replace"),
     "mean_concentrated": MeanConcentrated(0.1, scale=0.5),

@@ -1,0 +1,346 @@
+"""Every mechanism passes `check_mechanism`; what an instance is spared, and why, stands beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from contract import Seen, check_mechanism
+from numpy.typing import NDArray
+
+import dalenius.mechanisms as package
+from dalenius.mechanisms import (
+    BoundedMean,
+    BoundedSum,
+    Covariance,
+    DiscreteGaussian,
+    Evaluation,
+    Exponential,
+    Gaussian,
+    Histogram,
+    Laplace,
+    Marginals,
+    Mechanism,
+    NoisyThreshold,
+    PartitionSelection,
+    PermuteAndFlip,
+    PrivateSelection,
+    ProposeTestRelease,
+    Quantile,
+    Quantiles,
+    RandomizedResponse,
+    ReportNoisyMax,
+    SampleAndAggregate,
+    Skellam,
+    SmoothMedian,
+    SparseVector,
+    Staircase,
+    Thresholdout,
+    TopK,
+    TruncatedLaplace,
+    Variance,
+)
+from dalenius.mechanisms.mechanism import Law
+from dalenius.privacy.quantized import Grid
+from dalenius.privacy.sensitivity import Sensitivity
+
+Floats = NDArray[np.float64]
+WHOLE: dict[str, Any] = {"grid": Grid(0), "exact": True}
+REPLACED = Sensitivity(l0=1, linf=4, relation="replace")
+
+# Reasons.
+CHOICE = "a choice has no distance to the truth"
+ORDER = "how far a point is from the quantile depends on the data; rank_error bounds its rank"
+RANGE = "a bounded range claims the worst of all laws of that range, this choice is one of them"
+
+
+def laplace(scale: float, reach: int) -> Floats:
+    """P(noise = k) for k from −reach to reach, discrete Laplace."""
+    return np.tanh(0.5 / scale) * np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+
+
+def sums(
+    mechanism: Mechanism, scales: list[float], totals: Callable[[Any], list[int]], step: float = 1
+) -> Seen:
+    """Independent discrete Laplace noise on several sums, each seen from one below both truths to one above.
+
+    Beyond them the likelihood ratio stays as it is, so nothing that tells the truths apart is hidden.
+    """
+    ends = [(min(pair) - 1, max(pair) + 1) for pair in zip(*map(totals, mechanism.worst_case()), strict=True)]
+
+    def read(draws: NDArray[Any]) -> NDArray[Any]:
+        steps = np.rint(np.asarray(draws) / step).astype(int)
+        places = tuple(np.clip(steps[:, i], *end) - end[0] for i, end in enumerate(ends))
+        return np.ravel_multi_index(places, [high - low + 1 for low, high in ends])
+
+    def law(value: Any) -> Law:
+        masses = np.ones(1)
+        for total, scale, end in zip(totals(value), scales, ends, strict=True):
+            reach = math.ceil(45 * scale)
+            places = np.clip(total + np.arange(-reach, reach + 1), *end) - end[0]
+            masses = np.outer(masses, np.bincount(places, weights=laplace(scale, reach))).ravel()
+        return Law(tuple(range(len(masses))), masses, 1e-15)
+
+    return Seen(mechanism, read, law)
+
+
+def overfit(mechanism: Thresholdout) -> Seen:
+    """At which query an overfit was caught, and whether its noisy sum is above both or neither of the truths.
+
+    The likelihood ratio depends on no more. Without an overfit the last answer is the training mean, 0, and
+    so it is where its noisy sum is 0: these two are seen as one.
+    """
+    records, steps = mechanism.records, np.arange(-400, 401)
+    noise = float(mechanism.scale) * records
+    asked = [[int(sum(holdout)) for _, holdout in stream] for stream in mechanism.worst_case()]
+    low = min(asked[0])
+
+    def read(draws: NDArray[Any]) -> NDArray[Any]:
+        at = np.count_nonzero(~np.isnan(draws), axis=1)
+        last = np.rint(draws[np.arange(len(draws)), at - 1] * records)
+        return np.where((at == draws.shape[1]) & (last == 0), 0, 2 * at + (last > low))
+
+    def law(value: Any) -> Law:
+        totals = [int(sum(holdout)) for _, holdout in value]
+        bars = math.ceil(mechanism.threshold * records) + steps
+        left, tail = laplace(2 * noise, 400), np.cumsum(laplace(4 * noise, 1000)[::-1])[::-1]
+        masses = dict.fromkeys(range(2, 2 * len(totals) + 2), 0.0)
+        for at, total in enumerate(totals, 1):
+            yes = tail[bars - total + 1000]
+            for value, mass in zip(total + steps, laplace(noise, 400), strict=True):
+                code = 2 * at + (value > low) if at < len(totals) or value else 0
+                masses[code] = masses.get(code, 0.0) + float(left @ yes) * float(mass)
+            left = left * (1 - yes)
+        masses[0] += float(left.sum())
+        return Law(tuple(masses), np.array(list(masses.values())), 1e-15)
+
+    return Seen(mechanism, read, law)
+
+
+def crossing(epsilon: float, whole: int) -> float:
+    """The δ at which the two terms of π cross at a whole number, where the profile is attained."""
+    return 1 / (1 + (math.exp(epsilon) + 1) * math.expm1(whole * epsilon) / math.expm1(epsilon))
+
+
+def right(value: Any) -> float:
+    """The share of right predictions."""
+    return sum(a == b for a, b in zip(*value, strict=True)) / len(value[0])
+
+
+def counted(value: list[str]) -> list[int]:
+    return [value.count(name) for name in "ab"]
+
+
+def tabled(value: Any) -> list[int]:
+    """By a column of two codes, and by one of a single code."""
+    return [int((value[:, 0] == code).sum()) for code in (0, 1)] + [len(value)]
+
+
+def squares(value: Any) -> list[int]:
+    """Of whole numbers from 0 to 2: t², 2t(2 − t), (2 − t)²."""
+    return [int(sum(part)) for part in (value**2, 2 * value * (2 - value), (2 - value) ** 2)]
+
+
+def products(value: Any) -> list[int]:
+    """Of 1 and y in halves from −1 to 1: 1, y, y² in quarters."""
+    y = np.clip(value[:, 0] * 2 - 1, -1, 1)
+    return [round(4 * float(part)) for part in (len(y), y.sum(), (y**2).sum())]
+
+
+TALLY = Histogram(categories=["a", "b"], scale=2, l0=2)
+TABLES = Marginals(
+    columns={"x": 2, "y": 1}, marginals=[["x"], ["y"]], weights=[1, 2], scale=3, noise="laplace"
+)
+SPREAD = Variance(lower=0, upper=2, scale=4, grid=Grid(0))
+MATRIX = Covariance(lower=[0], upper=[1], scale=3, noise="laplace", bits=1)
+HOLDOUT = Thresholdout.calibrate(epsilon=3, records=10, threshold=0.2, grid=Grid(0))
+BASE = Laplace(scale=1, sensitivity=2, **WHOLE)
+
+MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
+    (
+        BoundedMean.calibrate(epsilon=1, lower=2, upper=4, relation="replace", grid=Grid(-1)),
+        {"truth": np.mean},
+    ),
+    (BoundedMean(lower=0, upper=1, scale=1, grid=Grid(0)), {"truth": np.mean}),
+    (BoundedSum(lower=-2, upper=3, scale=6, per_unit=2, grid=Grid(0)), {"truth": np.sum}),
+    (
+        BoundedSum.calibrate(epsilon=1, lower=2, upper=4, relation="replace", grid=Grid(-1)),
+        {"truth": np.sum},
+    ),
+    (BoundedSum(lower=0, upper=1, scale=1, noise="gaussian", grid=Grid(-4)), {"truth": np.sum}),
+    (
+        MATRIX,
+        {
+            "truth": lambda table: np.clip(table, 0, 1).var(),
+            "seen": sums(MATRIX, [12.0] * 3, products, step=1 / 4),
+        },
+    ),
+    (DiscreteGaussian(scale=1, sensitivity=1), {}),
+    (DiscreteGaussian(scale=4, sensitivity=3), {}),
+    (Evaluation(classes=("no", "01"), scale=1), {"truth": right}),
+    (Evaluation(classes=(0, 1), scale=2, relation="replace"), {"truth": right}),
+    (Exponential(scale=2, sensitivity=1, grid=Grid(0)), {"share": 0.9, "loose": RANGE, "barless": CHOICE}),
+    (
+        Exponential.calibrate(epsilon=2, delta=0.01, sensitivity=5),
+        {"share": 0.8, "loose": RANGE, "barless": CHOICE},
+    ),
+    (Gaussian(scale=1, sensitivity=1, grid=Grid(-5)), {}),
+    (Gaussian(scale=4, sensitivity=3, grid=Grid(-3)), {}),
+    (Gaussian.calibrate(epsilon=2, delta=1e-3, sensitivity=1, grid=Grid(-5)), {}),
+    (Histogram(categories=["a"], scale=4, linf=3), {"truth": len}),
+    (TALLY, {"truth": counted, "seen": sums(TALLY, [2.0] * 2, counted)}),
+    (Laplace(scale=1, sensitivity=1, **WHOLE), {}),
+    (Laplace(scale=2, sensitivity=1, grid=Grid(-4)), {}),
+    (Laplace.calibrate(epsilon=0.5, sensitivity=3, **WHOLE), {}),
+    (Laplace.calibrate(epsilon=1, delta=0.01, sensitivity=1, grid=Grid(-3)), {}),
+    (
+        Marginals(columns={"one": 1}, marginals=[["one"]], scale=4, per_unit=3, noise="laplace"),
+        {"truth": len},
+    ),
+    (TABLES, {"truth": tabled, "seen": sums(TABLES, [3.0, 3.0, 1.5], tabled)}),
+    (NoisyThreshold.calibrate(epsilon=1, delta=1e-9), {"truth": lambda counts: [*counts.values()]}),
+    (
+        NoisyThreshold(scale=1.5, threshold=12, noise="gaussian"),
+        {
+            "truth": lambda counts: [*counts.values()],
+            "share": 0.9,
+            "loose": "rounding to whole numbers lowers the Gaussian profile, which is not claimed back",
+        },
+    ),
+    (PartitionSelection(epsilon=1, delta=crossing(1, 3)), {"barless": "whether a key is shown is no number"}),
+    (
+        PartitionSelection(epsilon=0.5, delta=crossing(0.5, 4), keys=2),
+        {"barless": "whether a key is shown is no number"},
+    ),
+    (
+        PermuteAndFlip(scale=2, sensitivity=1, grid=Grid(0)),
+        {
+            "loose": "each point of the profile has a worst pair of its own, this is that of its end",
+            "share": 0.98,
+            "barless": CHOICE,
+        },
+    ),
+    (
+        PrivateSelection(base=BASE, stop=0.25),
+        {
+            "share": 0.7,
+            "loose": "the price is attained by the base of the proof",
+            "barless": "the best score is too high by what depends on the data",
+        },
+    ),
+    (
+        PrivateSelection(base=BASE, stop=0.1, shape=0),
+        {
+            "share": 0.7,
+            "loose": "the price is attained by the base of the proof",
+            "barless": "the best score is too high by what depends on the data",
+        },
+    ),
+    (
+        ProposeTestRelease.calibrate(epsilon=2, delta=1e-3, sensitivity=1, **WHOLE),
+        {"truth": lambda pair: pair[0]},
+    ),
+    (
+        ProposeTestRelease(
+            mechanism=Gaussian(scale=2, sensitivity=1, grid=Grid(-3)), test_scale=1, threshold=4
+        ),
+        {"truth": lambda pair: pair[0]},
+    ),
+    (
+        Quantile.calibrate(epsilon=1, lower=0, upper=15, grid=Grid(0)),
+        {"share": 0.8, "loose": RANGE, "barless": ORDER},
+    ),
+    (
+        Quantile.calibrate(epsilon=2, level=0.6, lower=0, upper=100, relation="replace"),
+        {"share": 0.8, "loose": RANGE, "barless": ORDER},
+    ),
+    (
+        Quantiles.calibrate(epsilon=2, levels=[0.25, 0.5, 0.75], lower=0, upper=3, grid=Grid(0), dither=0),
+        {"share": 0.5, "loose": RANGE, "barless": ORDER},
+    ),
+    (
+        RandomizedResponse(randomize=Fraction(1, 2)),
+        {"barless": "estimate has the bars, of all reports together"},
+    ),
+    (
+        RandomizedResponse.calibrate(epsilon=1, categories=5),
+        {"barless": "estimate has the bars, of all reports together"},
+    ),
+    (
+        ReportNoisyMax(scale=2, sensitivity=1, grid=Grid(0)),
+        {
+            "share": 0.75,
+            "loose": "the claim is approached by a candidate ever further below",
+            "barless": CHOICE,
+        },
+    ),
+    (
+        SampleAndAggregate.calibrate(epsilon=1, blocks=3, lower=0, upper=2, relation="replace", grid=Grid(0)),
+        {"truth": lambda units: (2 + units.sum()) / 3},
+    ),
+    (
+        SampleAndAggregate.calibrate(epsilon=1, blocks=3, lower=0, upper=2, default=0, grid=Grid(-1)),
+        {"truth": lambda units: units.sum() / 3},
+    ),
+    (Skellam(scale=1, sensitivity=1), {}),
+    (Skellam.calibrate(epsilon=2, delta=1e-3, sensitivity=3), {}),
+    (
+        SmoothMedian.calibrate(epsilon=3, delta=0.01, lower=0, upper=4096, grid=Grid(0)),
+        {
+            "share": 0.3,
+            "loose": "one δ is claimed at one ε, which no δ that draws can show comes near",
+            "barless": "its noise depends on the data",
+        },
+    ),
+    (
+        SparseVector.calibrate(epsilon=2, sensitivity=1, **WHOLE),
+        {
+            "share": 0.9,
+            "loose": "the claim is pure, attained in the limit of many noes",
+            "barless": "a yes or no has no distance to the truth",
+        },
+    ),
+    (
+        SparseVector(scale=2, threshold_scale=1, sensitivity=1, threshold=Fraction(5, 3), grid=Grid(-2)),
+        {
+            "share": 0.5,
+            "loose": "the claim is pure, attained in the limit of many noes",
+            "barless": "a yes or no has no distance to the truth",
+        },
+    ),
+    (Staircase(epsilon=1, width=2, sensitivity=5), {}),
+    (Staircase.calibrate(epsilon=2, sensitivity=4, least="variance"), {}),
+    (
+        HOLDOUT,
+        {
+            "truth": lambda stream: [holdout.mean() for _, holdout in stream],
+            "seen": overfit(HOLDOUT),
+            "share": 0.8,
+            "loose": "the claim is pure, attained in the limit of many answers that agree",
+        },
+    ),
+    (
+        TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)),
+        {"share": 0.5, "loose": RANGE, "barless": CHOICE},
+    ),
+    (TruncatedLaplace(scale=1, bound=4, sensitivity=1), {}),
+    (TruncatedLaplace(scale=3, bound=8, sensitivity=3), {}),
+    (TruncatedLaplace.calibrate(epsilon=1, delta=0.01, sensitivity=2), {}),
+    (SPREAD, {"truth": np.var, "seen": sums(SPREAD, [4.0] * 3, squares)}),
+]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "terms"), MECHANISMS, ids=[type(mechanism).__name__ for mechanism, _ in MECHANISMS]
+)
+def test_contract(mechanism: Mechanism, terms: dict[str, Any]) -> None:
+    check_mechanism(mechanism, **terms)
+
+
+def test_every_mechanism_is_held_to_it() -> None:
+    exported = set(package.__all__) - {"Mechanism", "Session"}
+    assert {type(mechanism).__name__ for mechanism, _ in MECHANISMS} == exported
