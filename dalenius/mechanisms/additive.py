@@ -255,10 +255,12 @@ def _whole(value: Any) -> Steps:
 
 
 def _real(value: object) -> int | float | Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.number):
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
         raise InvalidArgument(
             "value must be a number or an array of numbers.", remedy="Convert it to float64 first."
         )
     if isinstance(value, int | Fraction):
         return value
+    if isinstance(value, np.longdouble) and np.isfinite(value):
+        return Fraction(*value.as_integer_ratio())
     return int(value) if isinstance(value, np.integer) else float(value)

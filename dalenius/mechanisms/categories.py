@@ -34,15 +34,16 @@ def values(value: Any) -> list[Any]:
 
 def find(place: dict[Any, int], value: Any, outside: int) -> int:
     """The place of a value; `outside` for one that is not there; −1 for none at all (None, NaN)."""
-    if value is None or (isinstance(value, float) and value != value):
-        return -1
     try:
+        if value is None or bool(value != value):
+            return -1
         return place.get(value, outside)
-    except TypeError:
-        return outside
+    except Exception:
+        # A null marker of another library refuses to be compared; what cannot be looked up is outside.
+        return outside if isinstance(value, list | dict | set) else -1
 
 
 def numbered(names: list[Any]) -> list[int]:
-    """Units as numbers, the same for the same text."""
-    seen: dict[str, int] = {}
-    return [seen.setdefault(str(name), len(seen)) for name in names]
+    """Units as numbers, the same for the same type and text."""
+    seen: dict[tuple[str, str], int] = {}
+    return [seen.setdefault((type(name).__name__, str(name)), len(seen)) for name in names]

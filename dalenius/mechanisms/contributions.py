@@ -36,7 +36,8 @@ def column(values: Any) -> NDArray[Any]:
         return np.asarray(np.minimum(found, np.uint64(2**63 - 1)), dtype=np.int64)
     if found.dtype.kind == "O":
         return np.array([_number(value) for value in found.tolist()], dtype=np.float64)
-    return found.astype(np.float64) if found.dtype.kind == "f" else found
+    with np.errstate(all="ignore"):
+        return found.astype(np.float64) if found.dtype.kind == "f" else found
 
 
 def table(values: Any, width: int) -> NDArray[np.float64]:
@@ -59,10 +60,10 @@ def table(values: Any, width: int) -> NDArray[np.float64]:
 
 def kept(ids: Any, per_unit: int) -> NDArray[np.bool_]:
     """Which records stay when each unit may have `per_unit` of them."""
-    names, unit = np.unique(_names(ids), return_inverse=True)
+    names, unit = _units(ids)
     order = np.argsort(unit, kind="stable")
     place = _places(unit, order)
-    hashes = np.array([_hash(name) for name in names.tolist()], dtype=np.uint64)
+    hashes = np.array([_hash(name) for name in names], dtype=np.uint64)
     drawn = _mixed(hashes[unit] + place.astype(np.uint64)) if len(names) else hashes
     order = np.lexsort((place, drawn, unit))
     return _places(unit, order) < per_unit
@@ -95,23 +96,31 @@ def _array(values: Any) -> NDArray[Any]:
 def _number(value: object) -> float:
     if isinstance(value, Decimal):
         return math.nan if value.is_nan() else float(value)
-    if not isinstance(value, int | float | Fraction | np.number | np.bool_):
+    if isinstance(value, np.timedelta64):
         return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    if not isinstance(value, int | float | Fraction | np.integer | np.floating | np.bool_):
+        return math.nan
+    with np.errstate(all="ignore"):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
 
 
-def _names(ids: Any) -> NDArray[Any]:
+def _units(ids: Any) -> tuple[list[object], NDArray[np.int64]]:
+    """The different ids, and which of them each record has; ids of different types are different units."""
     found = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, dtype=object)
     if found.dtype.kind == "O":
-        return np.array([str(name) for name in found.ravel().tolist()], dtype=np.str_)
+        seen: dict[tuple[str, str], int] = {}
+        named = ((type(name).__name__, str(name)) for name in found.ravel().tolist())
+        unit = np.fromiter((seen.setdefault(key, len(seen)) for key in named), dtype=np.int64)
+        return [f"{kind} {text}" for kind, text in seen], unit
     if found.dtype.kind not in "biuSU" or found.ndim != 1:
         raise InvalidArgument(
             "ids must be a column of integers or of text.", remedy="Convert the ids to text first."
         )
-    return found
+    names, unit = np.unique(found, return_inverse=True)
+    return names.tolist(), unit.astype(np.int64)
 
 
 def _places(unit: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:

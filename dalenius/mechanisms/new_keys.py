@@ -69,6 +69,9 @@ def chance(scale: Fraction, threshold: int, noise: Noise, new: int) -> Fraction:
             each = a ** (threshold - 1) / (1 + a)
         else:
             each = (ball((threshold - Fraction(3, 2)) / scale) / flint.arb(2).sqrt()).erfc() / 2
+        if not each < 1:
+            return Fraction(1)
         above = (-(new * (-each).log1p()).expm1() * ROUND).upper().ceil().unique_fmpz()
-    assert above is not None
+    if above is None:
+        return Fraction(1)
     return min(Fraction(int(above), ROUND), Fraction(1))

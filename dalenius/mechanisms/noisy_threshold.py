@@ -6,8 +6,9 @@ least `threshold`. Keys that no unit holds are never shown.
 What it costs is in `new_keys`: one unit may raise the counts of keys that others hold too, and bring keys
 that nobody else holds, `keys` of them in all. `loss` bounds every such case at once, as the noise on `keys`
 entries and as many new keys (Korolova, Kenthapadi, Mishra and Ntoulas 2009, for Laplace noise, where it is
-exact at ε = keys/scale); it composes as what it is. With `epsilon` the loss is stated at that ε alone, at the
-worst number of new keys: less for a single release under Gaussian noise, but it composes as (ε, δ).
+exact at ε = keys/scale); it composes as what it is, and for k units it is bounded along a path. With
+`epsilon` the loss is stated at that ε alone, at the worst number of new keys: less for a single release under
+Gaussian noise, but it composes as (ε, δ).
 The relation is add_remove; that no unit holds more than `keys` is the caller's to see to, before counting.
 
 The error bar is that of the noise. Before the threshold it holds with its confidence; among the keys that are
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses import gaussian as gaussian_losses
+from dalenius.losses.dominated import Dominated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
@@ -83,7 +85,7 @@ class NoisyThreshold(Mechanism, kind="noisy_threshold"):
         """The noise on all keys and all keys new; or the worst number of new keys at `epsilon`."""
         law = self.scale, self.threshold, self.noise
         if self.epsilon is None:
-            return held(self.scale, self.noise, self.keys) + brought(*law, self.keys)
+            return Dominated(held(self.scale, self.noise, self.keys) + brought(*law, self.keys))
         worst = max(delta(*law, self.keys - new, new, self.epsilon) for new in range(self.keys + 1))
         return Approximate(self.epsilon, delta=worst) if worst < 1 else DiscretePair([1, 0], [0, 1])
 
@@ -105,7 +107,7 @@ class NoisyThreshold(Mechanism, kind="noisy_threshold"):
     def sample(self, value: Counts, size: int) -> NDArray[Any]:
         """Noisy counts, `threshold` − 1 for a key not shown: a number for one key, else a row."""
         counts = in_order(value)[1]
-        noisy = counts + self.additive.draw(size * counts.size).reshape(size, -1)
+        noisy = counts + self.additive.draw(size * counts.size).reshape(size, counts.size)
         found = np.where((counts > 0) & (noisy >= self.threshold), noisy, self.threshold - 1)
         return found[:, 0] if counts.size == 1 else found
 

@@ -15,6 +15,9 @@ For an ε-private base τ ≤ log((e^ε + γ)/(1 + γe^ε)) ≤ ε: the selectio
 at that δ, for bases without a pure guarantee. `alpha` states Rényi privacy of that order instead (Papernot
 and Steinke 2022): D_α ≤ D⁰_α + (1+η)(1 − 1/β)D⁰_β + (1+η)·log(1/γ)/β + log E[K]/(α − 1), for the best β ≥ 1.
 
+Not protected: a selection takes as long as its K runs, so its duration shows K. Where that can be seen, wait
+until a time fixed beforehand.
+
 `error` is None: the best of several noisy scores is too high by an amount that depends on the data.
 """
 
@@ -43,6 +46,10 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import Cell, Release
 
+MANY = ("sparse_vector", "thresholdout", "noisy_threshold", "partition_selection", "private_selection")
+"""Kinds that give no score: what they release is several things, or as many as the data say."""
+LISTED = ("sample_and_aggregate",)
+"""Kinds that draw for audits from a law which they list, as far as the data are few."""
 BATCH = 2**17
 """Selections whose runs are drawn together."""
 
@@ -61,6 +68,16 @@ class PrivateSelection(Mechanism, kind="private_selection"):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Mechanism):
             raise InvalidArgument("base must be a mechanism.", remedy="Pass one that releases a number.")
+        if getattr(self.base, "kind", None) in MANY + LISTED:
+            raise InvalidArgument(
+                "base must be a mechanism that draws one number whatever the data are.",
+                remedy="Pass one such as Laplace, on a score that is computed beforehand.",
+            )
+        if self.alpha is not None and self.delta:
+            raise InvalidArgument(
+                "alpha and delta cannot both be given: a loss is stated at one of them.",
+                remedy="Leave one of them out.",
+            )
         if self.alpha is not None:
             object.__setattr__(self, "alpha", Renyi(self.alpha, epsilon=0).alpha)
         _ = self.loss
@@ -92,6 +109,9 @@ class PrivateSelection(Mechanism, kind="private_selection"):
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent selections among public values: rows of an index and a score."""
         values = listed(value)
+        for each in values:
+            # Every candidate, so that no refusal tells which of them were drawn.
+            _scores(self.base, each, 1)
         parts = [self._select(values, min(BATCH, size - start)) for start in range(0, size, BATCH)]
         return np.concatenate([np.empty((0, 2)), *parts])
 
@@ -145,6 +165,6 @@ class PrivateSelection(Mechanism, kind="private_selection"):
 
 def _scores(base: Mechanism, value: Any, size: int) -> NDArray[np.float64]:
     drawn = base.sample(value, size)
-    if drawn.ndim != 1 or drawn.dtype.kind not in "biuf":
+    if drawn.shape != (size,) or drawn.dtype.kind not in "biuf":
         raise InvalidArgument("The base must release a number.", remedy="Pass one such as Laplace.")
     return drawn.astype(np.float64)

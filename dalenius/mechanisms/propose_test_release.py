@@ -14,13 +14,15 @@ Proof. Let x, x′ be neighbours. If d(x) ≥ 1 or d(x′) ≥ 1, the values are
 follows from d + Z and the release: the last two terms. If d(x) = d(x′) = 0, both say no with the same
 probability 1 − δ₀, and what else they do has mass δ₀: the first term. Composing dominates either. ∎
 So with a test at ε₁ and a release at ε₂ it is (ε₁ + ε₂, δ₀)-private: 2ε for equal parts. But for δ₀ it is
-attained where the release costs as much as randomized response.
+attained where the release costs as much as randomized response. For k units it is bounded along a path of k
+neighbours: the composition does not dominate them term by term.
 
 Where a value is released its error bar is that of `mechanism`; whether one is, is for the data to say.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
@@ -32,6 +34,7 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses.dominated import Dominated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
@@ -46,8 +49,13 @@ from dalenius.privacy.unit import Unit
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.release import Cell, Release
 
-NOTHING = float("inf")
-"""How `sample` and `probabilities` write that nothing was released."""
+NOTHING = -math.inf
+"""How `sample` and `probabilities` write that nothing was released: a selection by score prefers anything."""
+LEAST_DELTA = Fraction(1, 10**300)
+MOST_SCALE = 2**50
+"""Of the noise of the test, as far as it can be drawn."""
+NARROW = Fraction(1, 2**46)
+"""By so little is a promise narrowed until what rounds up reads as within it."""
 
 
 def _threshold(value: object, name: str) -> int:
@@ -68,6 +76,8 @@ class ProposeTestRelease(Mechanism, kind="propose_test_release"):
             raise InvalidArgument(
                 "mechanism must add noise to a value.", remedy="Pass a Laplace or a Gaussian mechanism."
             )
+        if self.test_scale > MOST_SCALE:
+            raise InvalidArgument("test_scale must be at most 2^50.", remedy="Choose a smaller test_scale.")
         _ = self.loss
 
     @property
@@ -82,7 +92,7 @@ class ProposeTestRelease(Mechanism, kind="propose_test_release"):
         inner = self.mechanism.loss
         failure = Fraction(_beyond(self.test_scale, self.threshold))
         test = DiscreteLaplace(self.test_scale, relation=inner.relation)
-        return Approximate(0, delta=failure, relation=inner.relation) + test + inner
+        return Dominated(Approximate(0, delta=failure, relation=inner.relation) + test + inner)
 
     @property
     def numerics(self) -> str:
@@ -100,7 +110,7 @@ class ProposeTestRelease(Mechanism, kind="propose_test_release"):
         return self._released({**columns, "stable": flags}, ("value", "stable"), unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
-        """Releases of a public pair; infinity where there is none."""
+        """Releases of a public pair; minus infinity where there is none."""
         number, distance = _pair(value)
         draws = np.asarray(self.mechanism.sample(number, size), dtype=np.float64)
         draws[noise.discrete_laplace(self.test_scale, size) <= self.threshold - distance] = NOTHING
@@ -112,7 +122,7 @@ class ProposeTestRelease(Mechanism, kind="propose_test_release"):
         return (low, self.threshold), (high, self.threshold + 1)
 
     def probabilities(self, value: Any) -> Law | None:
-        """That of the release where the test passes, and infinity."""
+        """That of the release where the test passes, and minus infinity."""
         number, distance = _pair(value)
         law = self.mechanism.probabilities(number)
         if law is None:
@@ -136,17 +146,33 @@ class ProposeTestRelease(Mechanism, kind="propose_test_release"):
         total = numbers.positive(epsilon, "epsilon")
         share = numbers.positive(numbers.delta(test_share, "test_share"), "test_share")
         failure = numbers.positive(numbers.delta(delta), "delta")
-        inner = Laplace.calibrate(
-            epsilon=total * (1 - share), sensitivity=sensitivity, grid=grid, exact=exact
-        )
-        scale = 1 / (total * share)
-        low, high = -1, 1
-        while _beyond(scale, high) > failure:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if _beyond(scale, middle) > failure else (low, middle)
-        return ProposeTestRelease(mechanism=inner, test_scale=scale, threshold=high)
+        if failure < LEAST_DELTA:
+            raise InvalidArgument("delta must be at least 1e-300.", remedy="Choose a larger delta.")
+
+        def at(limit: Fraction) -> ProposeTestRelease:
+            inner = Laplace.calibrate(
+                epsilon=limit * (1 - share), sensitivity=sensitivity, grid=grid, exact=exact
+            )
+            scale = 1 / (limit * share)
+            return ProposeTestRelease(
+                mechanism=inner, test_scale=scale, threshold=_least_threshold(scale, failure)
+            )
+
+        found, less = at(total), NARROW
+        while found.loss.epsilon(failure).upper > total:
+            found, less = at(total * (1 - less)), 2 * less
+        return found
+
+
+def _least_threshold(scale: Fraction, failure: Fraction) -> int:
+    """The least t with P(Z > t) at most `failure`."""
+    low, high = -1, 1
+    while _beyond(scale, high) > failure:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _beyond(scale, middle) > failure else (low, middle)
+    return high
 
 
 def _pair(value: Any) -> tuple[Any, int]:

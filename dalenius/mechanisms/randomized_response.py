@@ -4,7 +4,8 @@ Theorem (Warner 1965; Kairouz, Bonawitz and Ramage 2016 for k categories). A rep
 probability p = 1 − r + r/k and each other one with s = r/k, so it is log(p/s)-private, and no more; the loss
 is `losses.RandomizedResponse`, attained by any two categories. The least r for ε is k/(e^ε + k − 1).
 
-Each entry of an array is one person's report. What neighbouring means is that one entry changes.
+Each entry of an array is one person's report, so their number is public. Neighbours differ in one person's
+category, or, under zero_out, in whether that person's is null, which counts as category 0.
 
 Error. A report has no distance to the truth, but many have. Of n reports let c say j. The share f of people
 in j is estimated without bias by (c/n − s)/(p − s), of variance (f·p(1−p) + (1−f)·s(1−s))/(n(p − s)²). If m
@@ -19,20 +20,20 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import randomized_response as losses
 from dalenius.losses.fields import Parameter
 from dalenius.mechanisms.mechanism import Law, Mechanism, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.unit import Unit
+from dalenius.privacy.unit import Relation, Unit, read_relation
 from dalenius.profiles.balls import ball, upper
 from dalenius.release import CONFIDENCE, Release
 
@@ -63,14 +64,22 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
     _: KW_ONLY
     randomize: Parameter[Fraction] = Parameter(numbers.probability)
     categories: Parameter[int] = Parameter(_categories, 2)
+    relation: Relation = "replace"
+
+    def __post_init__(self) -> None:
+        if read_relation(self.relation) == "add_remove":
+            raise NotSound(
+                "Every person's report is a row: who takes part is not hidden, so add_remove does not hold.",
+                remedy='Use relation="replace", or "zero_out" with a null answer for who does not take part.',
+            )
 
     @property
     def loss(self) -> losses.RandomizedResponse:
         """Of one person's report."""
-        return losses.RandomizedResponse(self.randomize, categories=self.categories)
+        return losses.RandomizedResponse(self.randomize, categories=self.categories, relation=self.relation)
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:
-        """A report of each person's category, 0 to categories − 1; others count as the nearest of these."""
+        """A report of each person's category, 0 to categories − 1; anything else counts as 0."""
         return self._released({"report": self._reports(self._codes(value)).tolist()}, ("report",), unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
@@ -102,7 +111,9 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
         return Shares((counts / codes.size - other) / (true - other), low, high, 1 - risk(alpha))
 
     @staticmethod
-    def calibrate(*, epsilon: Number, categories: int = 2) -> RandomizedResponse:
+    def calibrate(
+        *, epsilon: Number, categories: int = 2, relation: Relation = "replace"
+    ) -> RandomizedResponse:
         """The least randomization, to a part in 2^52, with which a report is epsilon-private."""
         limit, many = numbers.positive(epsilon, "epsilon"), _categories(categories, "categories")
         with flint.ctx.workprec(192):
@@ -110,7 +121,7 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
         found, margin = least, least / 2**52
         while found < 1 and losses.RandomizedResponse(found, categories=many).epsilon(0).upper > limit:
             found, margin = found + margin, 2 * margin
-        return RandomizedResponse(randomize=min(found, Fraction(1)), categories=many)
+        return RandomizedResponse(randomize=min(found, Fraction(1)), categories=many, relation=relation)
 
     @property
     def _chances(self) -> tuple[Fraction, Fraction]:
@@ -123,16 +134,23 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
         return np.where(noise.bernoulli(self.randomize, codes.size), lies, codes)
 
     def _codes(self, value: Any) -> NDArray[np.int64]:
-        """Category numbers. That they are whole is a fact of their type; of which size, of their value."""
-        flat = np.ravel(value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object))
-        if flat.dtype.kind in "biu":
-            small = np.minimum(flat, np.uint64(self.categories - 1)) if flat.dtype == np.uint64 else flat
-            return np.clip(small.astype(np.int64), 0, self.categories - 1)
-        if flat.dtype.kind != "O" or not all(isinstance(code, int | np.integer) for code in flat.tolist()):
+        """Category numbers. An array's type is a fact of the schema; what is in it is private."""
+        entries = value if isinstance(value, list | tuple) else np.ravel(np.asarray(value))
+        if isinstance(entries, np.ndarray) and entries.dtype.kind not in "biufO":
             raise InvalidArgument(
                 "Categories must be whole numbers, by their type.", remedy="Number the categories from 0."
             )
-        return np.array([max(0, min(self.categories - 1, int(code))) for code in flat.tolist()], np.int64)
+        codes = entries.tolist() if isinstance(entries, np.ndarray) else entries
+        return np.array([_code(code, self.categories) for code in codes], dtype=np.int64)
+
+
+def _code(value: object, categories: int) -> int:
+    """A category, where it is a whole number of one; else 0, whatever it is."""
+    whole = isinstance(value, int | np.integer | np.bool_)
+    if isinstance(value, float | np.floating):
+        whole = float(value).is_integer()
+    found = int(cast(int, value)) if whole else 0
+    return found if 0 <= found < categories else 0
 
 
 def _interval(count: int, n: int, true: float, other: float, tail: float) -> tuple[int, int]:

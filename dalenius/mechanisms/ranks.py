@@ -28,6 +28,7 @@ from dalenius import noise
 from dalenius.noise import source as sources
 from dalenius.noise.law import Floats, exponentials
 from dalenius.noise.lazy import ball, below
+from dalenius.noise.source import Source
 from dalenius.privacy.quantized import Steps
 
 STEEPEST = Fraction(2**900)
@@ -63,7 +64,10 @@ class Segments:
 
     def draw(self, size: int) -> Steps:
         """Independent points."""
-        chosen = self._choose(size)
+        return sources.drawn(lambda source: self._points(size, source))
+
+    def _points(self, size: int, source: Source) -> Steps:
+        chosen = self._choose(size, source)
         points = self.start[chosen]
         for i in np.unique(chosen).tolist():
             rows = np.flatnonzero(chosen == i)
@@ -76,7 +80,7 @@ class Segments:
         points = np.concatenate([np.arange(a, a + n) for a, n in zip(self.start, self.length, strict=True)])
         return points, np.repeat(weights, self.length) / float(np.sum(weights * self.length))
 
-    def _choose(self, size: int) -> Steps:
+    def _choose(self, size: int, source: Source) -> Steps:
         value, off = exponentials(self.distance.astype(np.float64) * float(min(self.rate, STEEPEST)))
         most = (value + off) * self.length
         unit = 2.0 ** (BITS - math.frexp(float(most.sum()))[1])
@@ -88,12 +92,13 @@ class Segments:
         while todo.size:
             index = np.searchsorted(ends, noise.uniform(int(ends[-1]), todo.size), side="right")
             chosen[todo] = index
-            todo = todo[~self._accepted(index, least, unit, slots)]
+            todo = todo[~self._accepted(index, least, unit, slots, source)]
         return chosen
 
-    def _accepted(self, index: Steps, least: Floats, unit: float, slots: Steps) -> NDArray[np.bool_]:
+    def _accepted(
+        self, index: Steps, least: Floats, unit: float, slots: Steps, source: Source
+    ) -> NDArray[np.bool_]:
         """Which proposals pass: most by 32 bits of V and a bound from below, the others by balls."""
-        source = sources.active()
         bits = source.words(index.size, np.uint32)
         passed = (bits + 1.0) * 2.0**-32 <= least[index] * (1 - 2.0**-50)
         for i in np.flatnonzero(~passed).tolist():

@@ -9,10 +9,12 @@ Theorem (Nissim, Raskhodnikova and Smith 2007; here for the mean). The loss is t
 sensitivity upper − lower, under add_remove, replace and zero_out alike. Proof. Each unit's block is chosen by
 itself: let those of all other units be the same on both neighbours. Then one block's result differs, by at
 most upper − lower, whatever the function does. Averaging over the choice keeps the bound, as hockey-stick
-divergences are jointly convex. ∎ It is attained by a unit alone, whose result goes from one end to the other.
+divergences are jointly convex. ∎ It is attained by a unit alone, whose result goes from one end to the other;
+where units come and go and the default is between the ends, in the limit of blocks that others fill.
 
 The function must depend on its block alone: one that keeps something from call to call, or draws on the
-outside, is not covered. Its duration and what it prints are not protected.
+outside, is not covered. Its duration and what it prints are not protected. KeyboardInterrupt alone is passed
+on, so that a release can be stopped by hand: a function that raises it by itself tells of its block.
 
 The error bar is that of the noise, about the mean of the results; how far that is from what the function
 would give on all units together depends on the data.
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -35,7 +38,7 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.additive import Additive, read_grid
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.privacy import numbers
@@ -105,26 +108,40 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
         return np.asarray(steps * float(self.mechanism.step) / self.blocks)
 
     def worst_case(self) -> tuple[Any, Any]:
-        """One unit that comes, or goes from one end to the other, alone in its block."""
+        """One unit that takes its block from one end to the other, or, where that is empty, from the default.
+
+        Where units come and go and the default is at neither end, there are as many others as can be listed.
+        """
         low, high = np.array([float(self.lower)]), np.array([float(self.upper)])
-        if self.loss.relation == "replace":
+        relation, above = self.loss.relation, self.upper - self.default >= self.default - self.lower
+        if relation == "replace":
             return low, high
-        return np.zeros(0), high if self.upper - self.default >= self.default - self.lower else low
+        if relation == "zero_out":
+            return np.full(1, np.nan), high if above else low
+        others = 0 if self.default in (self.lower, self.upper) else self._others
+        end, far = (low, high + others * (high - low)) if above else (high, low - others * (high - low))
+        return np.repeat(end, others), np.append(np.repeat(end, others), far)
+
+    @property
+    def _others(self) -> int:
+        """How many units besides one have a law that is listed; one block needs no more than one."""
+        return max(0, int(math.log(LISTED + 0.5, self.blocks)) - 1) if self.blocks > 1 else 1
 
     def probabilities(self, value: Any) -> Law | None:
         """Summed over all ways to fill the blocks, for a few units."""
         units = _units(value)
         if self.blocks ** len(units) > LISTED:
             return None
+        ways = product(range(self.blocks), repeat=len(units))
         masses: dict[Fraction, float] = {}
         rest = 0.0
-        for way in product(range(self.blocks), repeat=len(units)):
-            law = self.mechanism.probabilities(self._sum(units, way, np.mean))
+        for total, count in Counter(self._sum(units, way, np.mean) for way in ways).items():
+            law = self.mechanism.probabilities(total)
             assert law is not None, "a law of one number is closed"
             rest = max(rest, law.rest)
             for outcome, mass in zip(law.outcomes, law.masses.tolist(), strict=True):
                 at = Fraction(outcome) / self.blocks
-                masses[at] = masses.get(at, 0.0) + mass / self.blocks ** len(units)
+                masses[at] = masses.get(at, 0.0) + mass * count / self.blocks ** len(units)
         return Law(tuple(masses), np.array(list(masses.values())), rest)
 
     def error(self, alpha: Number = 1 - CONFIDENCE) -> float:
@@ -150,7 +167,7 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
             epsilon=epsilon,
             delta=delta,
             sensitivity=Sensitivity(l0=1, linf=wide, relation=relation),
-            grid=grid or Grid.within(wide / 2**20),
+            grid=read_grid(grid, Grid.within(wide / 2**20)),
             exact=True,
         )
         middle = (low + high) / 2 if default is None else numbers.exact(default, "default")
@@ -161,15 +178,15 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
         members: list[list[int]] = [[] for _ in range(self.blocks)]
         for unit, place in enumerate(places):
             members[place].append(unit)
-        return sum(self._result(_taken(units, block), function) for block in members)
+        return sum(self._result(units, block, function) for block in members)
 
-    def _result(self, block: Any, function: Function) -> int:
+    def _result(self, units: Any, members: list[int], function: Function) -> int:
         """One block's result, in steps within the bounds."""
         found = math.nan
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
-                found = float(function(block))
+                found = float(function(_taken(units, members)))
             except KeyboardInterrupt:
                 raise
             except BaseException:

@@ -9,7 +9,8 @@ first level not below A, the smooth sensitivity is S = s_J, J = max(0, max_k j(A
 most one level apart, as A_k(x) ≤ A_{k+1}(x′), and their medians at most the lesser S, as A₀ ≤ S.
 
 Noise. Laplace of scale b = `scale`·S is added, and the sum rounded to the grid and held within the bounds,
-which is post-processing. In steps, P(0) = 1 − e^{−1/2b} and P(±k) = e^{−k/b} sinh(1/2b), drawn exactly.
+which is post-processing. In steps, P(0) = 1 − e^{−1/2b} and P(±k) = e^{−k/b} sinh(1/2b), drawn exactly by a
+way on which b is met at its end only. Not protected: how long sorting and that last product take.
 
 Theorem. With c = `scale`, if 1/c ≤ ε and log(1/q) + q/c ≤ ε, the mechanism is (ε, δ)-private with
     δ = (1 − q) e^{−q(ε + log(1/q))/(1−q)} cosh(q/(c(1−q))).
@@ -35,7 +36,7 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter
 from dalenius.losses.pure import Approximate
-from dalenius.mechanisms.additive import LEFT_OUT
+from dalenius.mechanisms.additive import LEFT_OUT, read_grid
 from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -47,6 +48,11 @@ from dalenius.release import Release
 FINE = 2**40
 """Levels are whole multiples of this part of a step."""
 MOST_LEVELS = 2**16
+MOST_SCALE = 2**50
+"""In steps: with this scale DIGITS leave a draw open with a probability below 2^−70."""
+DIGITS = 126
+"""Binary digits after the point to which an exponential variable is drawn at first."""
+HALF = 2 ** (DIGITS // 2)
 WIDE = 64
 """Steps between the medians of the worst case, where the bounds allow."""
 LISTED = 2**20
@@ -66,7 +72,14 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
     grid: Grid
 
     def __post_init__(self) -> None:
-        _ = self.loss, self._levels
+        object.__setattr__(self, "grid", read_grid(self.grid, _fine(self.lower, self.upper)))
+        _ = self.loss
+        least, most = self._ends
+        if most - least > MOST or self.scale * Fraction(self._levels[-1], FINE) > MOST_SCALE:
+            raise InvalidArgument(
+                "The noise may need a scale of more than 2^50 grid steps.",
+                remedy="Choose a coarser grid, or bounds that are nearer to each other.",
+            )
 
     @property
     def loss(self) -> Approximate:
@@ -121,7 +134,6 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
         """Half of epsilon for the distance of medians, and scales as far apart as delta allows."""
         limit, failure = numbers.positive(epsilon, "epsilon"), numbers.positive(numbers.delta(delta), "delta")
         ends = numbers.exact(lower, "lower"), numbers.exact(upper, "upper")
-        numbers.positive(ends[1] - ends[0], "upper − lower")
 
         def kept(parts: int) -> bool:
             found = _failure(limit, 2 / limit, 1 - Fraction(parts, FINE))
@@ -137,7 +149,7 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
             ratio=1 - Fraction(low, FINE),
             lower=ends[0],
             upper=ends[1],
-            grid=grid or Grid.within((ends[1] - ends[0]) / 2**20),
+            grid=read_grid(grid, _fine(*ends)),
         )
 
     @cached_property
@@ -179,13 +191,70 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
 
 
 def _rounded_laplace(scale: Fraction, size: int) -> Steps:
-    """Continuous Laplace noise, rounded: 0 but for a coin of e^{−1/2b}, then ±(1 + a geometric number)."""
-    moved = noise.bernoulli_exp(1 / (2 * scale), size)
-    far = noise.discrete_laplace(scale, size)
-    while (again := np.flatnonzero(far < 0)).size:
-        far[again] = noise.discrete_laplace(scale, again.size)
+    """Continuous Laplace noise, rounded: ±E·scale to the nearest step, E exponential of mean 1.
+
+    The scale is private. E is drawn without it, so neither a table nor the number of draws tells of it.
+    """
     signs = 2 * np.asarray(noise.uniform(2, size), dtype=np.int64) - 1
-    return np.where(moved, signs * (1 + np.minimum(far, MOST)), 0)
+    far = [_rounded(scale, digits, DIGITS) for digits in _exponential(size)]
+    return np.asarray(signs * np.array([min(k, MOST) for k in far], dtype=np.int64))
+
+
+def _rounded(scale: Fraction, digits: int, known: int) -> int:
+    """The nearest integer to E·scale, by as many more digits of E as decide it."""
+    parts = 2 * scale.denominator << known
+    while True:
+        low = 2 * scale.numerator * digits + (parts >> 1)
+        found = low // parts
+        # The end of the cell is not part of it.
+        if (low + 2 * scale.numerator - 1) // parts == found:
+            return found
+        known, parts = known + 1, 2 * parts
+        digits = 2 * digits + _digit(known)
+
+
+def _exponential(size: int) -> list[int]:
+    """E in units of 2^−DIGITS, rounded down: a geometric number of ratio 1/e, and a fraction of law e^{−f}.
+
+    P(⌊2^DIGITS·f⌋ = k) ∝ e^{−k/2^DIGITS}: a uniform k is kept with that probability.
+    """
+    whole = noise.discrete_laplace(1, size)
+    while (again := np.flatnonzero(whole < 0)).size:
+        whole[again] = noise.discrete_laplace(1, again.size)
+    high, low = (np.asarray(noise.uniform(HALF, size), dtype=np.int64) for _ in range(2))
+    todo = np.arange(size)
+    while (todo := todo[~_kept(high[todo], low[todo])]).size:
+        high[todo], low[todo] = noise.uniform(HALF, todo.size), noise.uniform(HALF, todo.size)
+    parts = zip(whole.tolist(), high.tolist(), low.tolist(), strict=True)
+    return [(n << DIGITS) + h * HALF + rest for n, h, rest in parts]
+
+
+def _kept(high: Steps, low: Steps) -> NDArray[np.bool_]:
+    """Coins of e^{−x}, x = (high·HALF + low)/HALF²: coins of x/1, x/2, … until one fails, at an odd place.
+
+    All of the first n succeed with probability xⁿ/n! (Canonne, Kamath and Steinke 2020).
+    """
+    kept = np.zeros(high.size, dtype=bool)
+    todo, place = np.arange(high.size), 1
+    while todo.size:
+        first, second = (np.asarray(noise.uniform(HALF, todo.size), dtype=np.int64) for _ in range(2))
+        under = (first < high[todo]) | ((first == high[todo]) & (second < low[todo]))
+        passed = under & noise.bernoulli(Fraction(1, place), todo.size)
+        kept[todo[~passed]] = place % 2 == 1
+        todo, place = todo[passed], place + 1
+    return kept
+
+
+def _digit(place: int) -> int:
+    """One more binary digit of E: those of an exponential variable are independent, of odds e^{−2^−place}."""
+    while noise.uniform(2, 1)[0]:
+        if noise.bernoulli_exp(Fraction(1, 2**place), 1)[0]:
+            return 1
+    return 0
+
+
+def _fine(lower: Fraction, upper: Fraction) -> Grid:
+    return Grid.within(numbers.positive(upper - lower, "upper − lower") / 2**20)
 
 
 def _failure(epsilon: Fraction, scale: Fraction, ratio: Fraction) -> Fraction | None:

@@ -30,11 +30,20 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.additive import LEFT_OUT, Bounded, default_grid, read_sensitivity, steps_of
+from dalenius.mechanisms.additive import (
+    LEFT_OUT,
+    Bounded,
+    default_grid,
+    read_flag,
+    read_grid,
+    read_sensitivity,
+    steps_of,
+)
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Law, Mechanism, risk
 from dalenius.privacy import numbers
@@ -46,6 +55,8 @@ from dalenius.release import AGGREGATE, EXACT, Cell, Release
 
 LISTED, CODED, NOES = 12, 62, 3
 """Queries whose law is listed, whose answers fit an integer, and that get a no in the worst case."""
+MOST_SCALE = 2**50
+"""Of noise in steps, as far as it can be drawn."""
 Answer = tuple[Cell, ...]
 """Yes or no, and, where they are paid for, the value of a yes with the ends of its error bar."""
 
@@ -66,10 +77,17 @@ class SparseVector(Mechanism, kind="sparse_vector"):
     exact: bool = False
 
     def __post_init__(self) -> None:
+        read_flag(self.monotone, "monotone")
+        read_flag(self.exact, "exact")
         object.__setattr__(self, "sensitivity", _of_each(self.sensitivity))
         object.__setattr__(self, "grid", self._on(self.scale).grid)
         if self.answer_scale is not None:
             object.__setattr__(self, "answer_scale", numbers.positive(self.answer_scale, "answer_scale"))
+        for name in ("scale", "threshold_scale", "answer_scale"):
+            if (getattr(self, name) or 0) > MOST_SCALE * self.query.step:
+                raise InvalidArgument(
+                    f"{name} must be at most 2^50 grid steps.", remedy="Choose it smaller, or a coarser grid."
+                )
         if self.monotone and self.sensitivity.relation == "replace":
             raise NotSound(
                 "Where records are replaced, some queries may rise as others fall: they are not monotone.",
@@ -122,11 +140,11 @@ class SparseVector(Mechanism, kind="sparse_vector"):
         session, steps = self.start(unit=unit), self.query.steps(value).tolist()
         return self.released([session.answer(k) for k in steps if session.left], unit)
 
-    def released(self, answers: Sequence[Answer], unit: Unit | None) -> Release:
+    def released(self, answers: Sequence[Answer], unit: Unit | None, *, tainted: bool = False) -> Release:
         """Answers as a release, whose receipt is that of the session."""
         names = ("above",) if self.answer_scale is None else ("above", "value", "value_low", "value_high")
         columns = {name: [answer[i] for answer in answers] for i, name in enumerate(names)}
-        found = self._released(columns, names[:2], unit)
+        found = self._released(columns, names[:2], unit, tainted=tainted)
         note = f"one charge for a session of up to {self.count} positive answers"
         return replace(found, receipt=replace(found.receipt, bounds=(note,)))
 
@@ -136,7 +154,7 @@ class SparseVector(Mechanism, kind="sparse_vector"):
         if steps.size > CODED:
             raise InvalidArgument(f"A stream of over {CODED} queries.", remedy="Sample a shorter one.")
         bars = self.bar + self.shift.draw(size)
-        noisy = steps + self.query.draw(size * steps.size).reshape(size, -1)
+        noisy = steps + self.query.draw(size * steps.size).reshape(size, steps.size)
         above = np.greater_equal(noisy, bars[:, None])
         asked = np.cumsum(above, axis=1) - above < self.count
         codes = np.ones(size, np.int64)
@@ -176,10 +194,11 @@ class SparseVector(Mechanism, kind="sparse_vector"):
         """How far below the threshold a yes, or above it a no, is in any of so many answers.
 
         But for a probability of at most `alpha`, half for the threshold's noise and half for the queries'.
+        Where values are rounded onto the grid it is one step more.
         """
         chance, many = risk(alpha) / 2, numbers.count(queries, "queries")
         reach = self.shift.reach(chance) + self.query.reach(chance / many)
-        return float(reach * self.query.step)
+        return float((reach + (not self.exact)) * self.query.step)
 
     @staticmethod
     def calibrate(
@@ -195,7 +214,9 @@ class SparseVector(Mechanism, kind="sparse_vector"):
     ) -> SparseVector:
         """A session that is epsilon-private, `answer_share` of it for the values of the yeses."""
         bound, many = _of_each(sensitivity), whole(count, "count")
-        grid = grid or default_grid(bound, "linf", Laplace.fineness)
+        grid = read_grid(grid, default_grid(bound, "linf", Laplace.fineness))
+        read_flag(monotone, "monotone")
+        read_flag(exact, "exact")
         most = steps_of(bound, grid, exact=exact).need("linf") * grid.step
         total, share = numbers.positive(epsilon, "epsilon"), numbers.delta(answer_share, "answer_share")
         times = many if monotone else 2 * many
@@ -237,27 +258,35 @@ class Single:
 
 
 class AboveThreshold(Single):
-    """A session of `SparseVector`; `left` is how many answers may still be yes."""
+    """A session of `SparseVector`."""
 
     def __init__(self, mechanism: SparseVector, unit: Unit | None) -> None:
         super().__init__()
-        self.mechanism, self.unit, self.left = mechanism, unit, mechanism.count
-        self._bar = mechanism.bar + int(mechanism.shift.draw(1)[0])
+        # A unit that does not fit is refused before anything is drawn.
+        mechanism.released([], unit)
+        self.mechanism, self.unit, self._left = mechanism, unit, mechanism.count
+        # The threshold's noise is part of every answer, wherever that is asked for.
+        self._bar, self._tainted = mechanism.bar + int(mechanism.shift.draw(1)[0]), noise.tainted()
+
+    @property
+    def left(self) -> int:
+        """How many answers may still be yes."""
+        return self._left
 
     def ask(self, value: Any) -> Release:
         """Whether one query reaches the threshold."""
         if np.ndim(value):
             raise InvalidArgument("value must be one number.", remedy="Ask about one query at a time.")
         steps = int(self.mechanism.query.steps(value)[0])
-        return self.mechanism.released([self.answer(steps)], self.unit)
+        return self.mechanism.released([self.answer(steps)], self.unit, tainted=self._tainted)
 
     def answer(self, steps: int) -> Answer:
         """The same about whole steps, without a receipt."""
         query, answers = self.mechanism.query, self.mechanism.answers
         with self._lock:
-            self._check(self.left)
+            self._check(self._left)
             above = steps + int(query.draw(1)[0]) >= self._bar
-            self.left -= above
+            self._left -= above
         if answers is None or not above:
             return above, None, None, None
         found = answers.release(steps if query.exact else steps * query.step)

@@ -142,7 +142,8 @@ class Staircase(WholeNumbers, kind="staircase"):
         """The width of least expected |noise|, or of least variance, at this epsilon."""
         bound, limit = read_sensitivity(sensitivity), numbers.positive(epsilon, "epsilon")
         grid = grid or whole_grid(bound, Staircase.norm, Staircase.fineness, exact=exact)
-        far = largest(steps_of(bound, grid, exact=exact))
+        charged = steps_of(bound, grid, exact=exact)
+        far, limit = largest(charged), limit / (charged.l0 or 1)
         if least not in ("absolute", "variance"):
             raise InvalidArgument("least must be absolute or variance.", remedy="Pass one of these names.")
         width = _best(float(limit), far, least == "variance")

@@ -20,7 +20,7 @@ agrees with the training set has none.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter, whole
@@ -48,6 +49,8 @@ DEFAULT = Grid(-10)
 """Of the values of a query: rounded toward zero by less than a thousandth."""
 NOES = 3
 """In the worst case, so many answers come before the overfit."""
+NARROW = Fraction(1, 2**50)
+"""By so little is the noise raised until a loss that rounds up reads as within its limit."""
 Answer = tuple[Cell, Cell, Cell, Cell]
 """The answer, the ends of its error bar, and whether it was an overfit."""
 
@@ -99,11 +102,13 @@ class Thresholdout(Mechanism, kind="thresholdout"):
         session, pairs = self.start(unit=unit), [self.sums(query) for query in value]
         return self.released([session.answer(*pair) for pair in pairs if session.left], unit)
 
-    def released(self, answers: list[Answer], unit: Unit | None) -> Release:
+    def released(self, answers: list[Answer], unit: Unit | None, *, tainted: bool = False) -> Release:
         """Answers as a release, whose receipt is that of the session."""
         names = ("value", "value_low", "value_high", "overfit")
         columns = {name: [answer[i] for answer in answers] for i, name in enumerate(names)}
-        return self._released(columns, ("value", "overfit"), unit)
+        found = self._released(columns, ("value", "overfit"), unit, tainted=tainted)
+        note = f"one charge for a session of up to {self.overfits} overfits"
+        return replace(found, receipt=replace(found.receipt, bounds=(note,)))
 
     def sums(self, query: Any) -> tuple[Fraction, int]:
         """The mean over the training set, and the sum over the holdout in steps, of (training, holdout)."""
@@ -169,31 +174,43 @@ class Thresholdout(Mechanism, kind="thresholdout"):
             )
 
         if numbers.delta(delta) == 0:
-            return at(2 * whole(overfits, "overfits") / limit)
+            ratio, more = 2 * whole(overfits, "overfits") / limit, NARROW
+            while at(ratio).loss.epsilon(0).upper > limit:
+                ratio, more = ratio * (1 + more), 2 * more
+            return at(ratio)
         return at(calibrate(lambda ratio: at(ratio).loss, epsilon=limit, delta=delta, name="scale"))
 
 
 class ReusableHoldout(Single):
-    """A session of `Thresholdout`; `left` is how many overfits it may still catch."""
+    """A session of `Thresholdout`."""
 
     def __init__(self, mechanism: Thresholdout, unit: Unit | None) -> None:
         super().__init__()
-        self.mechanism, self.unit, self.left = mechanism, unit, mechanism.overfits
-        self._round = mechanism.round.start()
+        # A unit that does not fit is refused before anything is drawn.
+        mechanism.released([], unit)
+        self.mechanism, self.unit, self._left = mechanism, unit, mechanism.overfits
+        self._round, self._tainted = mechanism.round.start(), noise.tainted()
+
+    @property
+    def left(self) -> int:
+        """How many overfits it may still catch."""
+        return self._left
 
     def ask(self, value: Any) -> Release:
         """One query, by its values on the training and on the holdout records."""
-        return self.mechanism.released([self.answer(*self.mechanism.sums(value))], self.unit)
+        answers = [self.answer(*self.mechanism.sums(value))]
+        return self.mechanism.released(answers, self.unit, tainted=self._tainted)
 
     def answer(self, mean: Fraction, total: int) -> Answer:
         """The same by its mean over the one and its sum over the other."""
         with self._lock:
-            self._check(self.left)
+            self._check(self._left)
             above, *_ = self._round.answer(abs(total - self.mechanism.reference(mean)))
             if not above:
                 return float(mean), None, None, False
-            self.left -= 1
+            self._left -= 1
             self._round = self.mechanism.round.start()
+            self._tainted |= noise.tainted()
         found = self.mechanism.answer.release(total)
         value, low, high = (end / self.mechanism.records for end in (found.value, found.low, found.high))
         return value, low, high, True

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from contract import ALARM, check_audit, check_json, check_law, check_loss, divergence
-from joint import attack
+from contract import ALARM, divergence
 from scipy.stats import binom
 
 from dalenius.errors import InvalidArgument, NotSound
@@ -15,29 +14,6 @@ from dalenius.mechanisms.bounded_mean import BoundedMean
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.shares import share, tail
 from dalenius.privacy.quantized import Grid
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        BoundedMean.calibrate(epsilon=1, lower=2, upper=4, relation="replace", grid=Grid(-1)),
-        BoundedMean.calibrate(epsilon=2, delta=1e-3, lower=0, upper=1, noise="gaussian", relation="replace"),
-    ],
-)
-def test_contract_where_the_number_of_records_is_public(mechanism: BoundedMean) -> None:
-    check_json(mechanism)
-    check_law(mechanism)
-    if mechanism.grid == Grid(-1):
-        check_loss(mechanism, (0.0, 0.1, 0.5, 1.0))
-        check_audit(mechanism)
-
-
-def test_contract_by_the_joint_law_of_both_sums() -> None:
-    mechanism = BoundedMean(lower=0, upper=1, scale=1, grid=Grid(0))
-    check_json(mechanism)
-    check_law(mechanism, draws=40_000)
-    check_loss(mechanism, (0.0, 0.1, 0.5, 1.0))
-    assert 0.9 <= attack(mechanism, epsilon=1) <= 1
 
 
 def test_a_law_with_too_many_outcomes_is_not_written_out() -> None:

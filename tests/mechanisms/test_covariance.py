@@ -19,7 +19,7 @@ def correlated(size: int) -> np.ndarray:
     return np.stack([50 + 40 * first, 3 * first**2 + first], axis=1)
 
 
-def test_contract() -> None:
+def test_calibration_keeps_the_promise() -> None:
     mechanism = Covariance.calibrate(epsilon=1, delta=1e-6, lower=[0, -4], upper=[100, 4])
     check_json(mechanism)
     assert mechanism.loss.epsilon(1e-6).upper <= 1

@@ -4,29 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from contract import ALARM, check_json, check_law, check_loss
-from joint import attack
+from contract import ALARM
 from scipy.stats import binom
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.evaluation import Evaluation
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Evaluation(classes=("no", "01"), scale=1),
-        Evaluation(classes=(0, 1), scale=2, relation="replace"),
-        Evaluation(classes=(0, 1), scale=8, per_unit=8, noise="gaussian"),
-    ],
-)
-def test_contract(mechanism: Evaluation) -> None:
-    check_json(mechanism)
-    check_law(mechanism, draws=30_000)
-    check_loss(mechanism, (0.0, 0.1, 0.5, 1.0))
-    delta, trials = (0.0, 200_000) if mechanism.noise == "laplace" else (0.05, 500_000)
-    claim = mechanism.loss.epsilon(delta).upper
-    assert 0.88 * claim <= attack(mechanism, epsilon=claim * 0.999, delta=delta, trials=trials) <= claim
 
 
 def test_the_confusion_matrix_counts_pairs() -> None:

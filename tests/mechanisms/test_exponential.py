@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import check_mechanism
 from neighbours import most_told
 from scipy.stats import binom
 
@@ -16,18 +15,6 @@ from dalenius.losses import BoundedRange
 from dalenius.mechanisms.exponential import Exponential
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Exponential(scale=2, sensitivity=1, grid=Grid(0)),
-        Exponential.calibrate(epsilon=1, sensitivity=Fraction(1, 3), monotone=True, grid=Grid(-3)),
-        Exponential.calibrate(epsilon=2, delta=0.01, sensitivity=5),
-    ],
-)
-def test_contract(mechanism: Exponential) -> None:
-    check_mechanism(mechanism)
 
 
 @pytest.mark.parametrize("monotone", [False, True])

@@ -2,25 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contract import check_mechanism
 
 from dalenius.errors import NotSound
 from dalenius.losses import DiscreteGaussian
 from dalenius.mechanisms import Gaussian
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Gaussian(scale=1, sensitivity=1, grid=Grid(-5)),
-        Gaussian(scale=4, sensitivity=3, grid=Grid(-3), exact=False),
-        Gaussian.calibrate(epsilon=2, delta=1e-3, sensitivity=1, grid=Grid(-5)),
-    ],
-)
-def test_contract(mechanism: Gaussian) -> None:
-    check_mechanism(mechanism)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "scale"), [(1, 1e-5, 3.7306316348), (0.1, 1e-6, 36.3046904262)])

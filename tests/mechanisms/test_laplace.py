@@ -4,25 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract import check_mechanism
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms import Laplace
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Laplace(scale=1, sensitivity=1, grid=Grid(0), exact=True),
-        Laplace(scale=2, sensitivity=1, grid=Grid(-4)),
-        Laplace.calibrate(epsilon=0.5, sensitivity=3, grid=Grid(0), exact=True),
-        Laplace.calibrate(epsilon=1, delta=0.01, sensitivity=1, grid=Grid(-3)),
-    ],
-)
-def test_contract(mechanism: Laplace) -> None:
-    check_mechanism(mechanism)
 
 
 def test_a_pure_promise_takes_exactly_the_scale_of_the_theorem() -> None:

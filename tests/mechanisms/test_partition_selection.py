@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import check_json, check_law, check_mechanism, divergence
+from contract import check_json, check_law, divergence
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.partition_selection import PartitionSelection
@@ -16,17 +16,6 @@ from dalenius.mechanisms.partition_selection import PartitionSelection
 def crossing(epsilon: float, whole: int) -> float:
     """The δ at which the two terms of π cross at a whole number, where the profile is attained."""
     return 1 / (1 + (math.exp(epsilon) + 1) * math.expm1(whole * epsilon) / math.expm1(epsilon))
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        PartitionSelection(epsilon=1, delta=crossing(1, 3)),
-        PartitionSelection(epsilon=0.5, delta=crossing(0.5, 4)),
-    ],
-)
-def test_contract(mechanism: PartitionSelection) -> None:
-    check_mechanism(mechanism, epsilons=(0.0, 0.1, 0.3, 0.5))
 
 
 def test_several_keys_are_drawn_by_the_law() -> None:

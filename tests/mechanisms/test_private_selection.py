@@ -4,15 +4,22 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import contract
 import numpy as np
 import pytest
-from contract import ALARM, check_mechanism, divergence
+from contract import ALARM, check_json, check_law, chi_square, divergence
 from scipy.stats import chi2
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import Approximate, Pure
-from dalenius.mechanisms import Gaussian, Laplace
+from dalenius.mechanisms import (
+    Gaussian,
+    Laplace,
+    Mechanism,
+    NoisyThreshold,
+    RandomizedResponse,
+    SampleAndAggregate,
+    SparseVector,
+)
 from dalenius.mechanisms.exponential import Exponential
 from dalenius.mechanisms.private_selection import PrivateSelection
 from dalenius.mechanisms.repetition import Repetition, price
@@ -22,25 +29,12 @@ BASE = Laplace(scale=1, sensitivity=2, grid=Grid(0), exact=True)
 SHAPES = [Fraction(1), Fraction(0), Fraction(-1, 2), Fraction(1, 3)]
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        PrivateSelection(base=BASE, stop=0.25),
-        PrivateSelection(base=BASE, stop=0.1, shape=0),
-        PrivateSelection(
-            base=Gaussian(scale=3, sensitivity=2, grid=Grid(0)), stop=0.2, shape=-0.5, delta=0.01
-        ),
-    ],
-)
-def test_contract(mechanism: PrivateSelection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its own ε: below it the claim says no more than a pure or approximate one does."""
-    monkeypatch.setattr(contract, "TRIALS", 400_000)
+def test_a_base_without_a_pure_claim_keeps_its_law_and_its_delta() -> None:
+    base = Gaussian(scale=3, sensitivity=2, grid=Grid(0))
+    mechanism = PrivateSelection(base=base, stop=0.2, shape=-0.5, delta=0.01)
+    check_json(mechanism)
+    check_law(mechanism)
     limit = mechanism.loss.epsilon(mechanism.delta).upper
-    if mechanism.delta == 0:
-        check_mechanism(mechanism, epsilons=(limit, 2 * limit))
-        return
-    contract.check_json(mechanism)
-    contract.check_law(mechanism)
     pair = [mechanism.probabilities(v) for v in mechanism.worst_case()]
     assert max(divergence(*pair, limit), divergence(*pair[::-1], limit)) <= float(mechanism.delta)
 
@@ -138,7 +132,7 @@ def test_several_candidates_have_the_closed_law() -> None:
     mechanism = PrivateSelection(base=BASE, stop=0.3, shape=0)
     values = [0, 1, 1]
     # A false alarm has probability at most 1e-7.
-    assert contract.chi_square(mechanism.sample(values, 20_000), mechanism.probabilities(values)) > ALARM
+    assert chi_square(mechanism.sample(values, 20_000), mechanism.probabilities(values)) > ALARM
 
 
 def test_calibration_keeps_the_promise() -> None:
@@ -189,3 +183,34 @@ def test_odd_values() -> None:
         real.release([[1.0, 2.0]])
     index = PrivateSelection(base=Exponential(scale=1, sensitivity=1), stop=0.5)
     assert index.release([[0.0, 900.0]]).columns["score"] == (1.0,)
+
+
+def test_a_loss_is_stated_at_a_delta_or_of_an_order() -> None:
+    with pytest.raises(InvalidArgument, match="alpha and delta"):
+        PrivateSelection(base=BASE, stop=0.1, delta=1e-6, alpha=8)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        SampleAndAggregate.calibrate(epsilon=1, blocks=5, lower=0, upper=1),
+        SparseVector.calibrate(epsilon=1, sensitivity=1),
+        NoisyThreshold.calibrate(epsilon=1, delta=1e-6),
+        PrivateSelection(base=BASE, stop=0.1),
+    ],
+)
+def test_bases_whose_draws_depend_on_how_many_data_there_are_are_refused(base: Mechanism) -> None:
+    with pytest.raises(InvalidArgument, match=r"^base must be") as refusal:
+        PrivateSelection(base=base, stop=0.1, delta=1e-3)
+    assert "Laplace" in refusal.value.remedy
+
+
+def test_a_candidate_is_refused_whether_it_is_drawn_or_not() -> None:
+    mechanism = PrivateSelection(base=Laplace(scale=1, sensitivity=1), stop=0.99)
+    for _ in range(40):
+        with pytest.raises(InvalidArgument, match="release a number"):
+            mechanism.release([0.0, 1.0, [1.0, 2.0]])
+    reports = PrivateSelection(base=RandomizedResponse(randomize=0.5), stop=0.99)
+    assert reports.release([1]).columns["score"][0] in (0.0, 1.0)
+    with pytest.raises(InvalidArgument, match="release a number"):
+        reports.release([np.array([0, 1])])

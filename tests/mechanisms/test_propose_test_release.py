@@ -5,38 +5,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract import check_audit, check_json, check_law, divergence
+from contract import ALARM, chi_square, divergence
 
 from dalenius.errors import InvalidArgument
-from dalenius.mechanisms import Gaussian, Laplace
+from dalenius.losses.pure import Pure
+from dalenius.mechanisms import Laplace
+from dalenius.mechanisms.private_selection import PrivateSelection
 from dalenius.mechanisms.propose_test_release import ProposeTestRelease
 from dalenius.privacy.quantized import Grid
 
 WHOLE = Laplace(scale=2, sensitivity=3, grid=Grid(0), exact=True)
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 2.5)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        ProposeTestRelease.calibrate(epsilon=2, delta=1e-3, sensitivity=1, grid=Grid(0), exact=True),
-        ProposeTestRelease(mechanism=WHOLE, test_scale=Fraction(4, 5), threshold=3),
-        ProposeTestRelease(
-            mechanism=Gaussian(scale=2, sensitivity=1, grid=Grid(-3)), test_scale=1, threshold=4
-        ),
-    ],
-)
-def test_contract(mechanism: ProposeTestRelease) -> None:
-    check_json(mechanism)
-    check_law(mechanism)
-    check_audit(mechanism)
-    first, second = (mechanism.probabilities(value) for value in mechanism.worst_case())
-    assert first is not None
-    assert second is not None
-    for epsilon in (0.0, 0.5, 1.0):
-        found = max(divergence(first, second, epsilon), divergence(second, first, epsilon))
-        claim = mechanism.loss.delta(epsilon)
-        assert 0.9 * claim.upper < found <= claim.upper + 1e-9
 
 
 def test_no_neighbours_beat_the_claim() -> None:
@@ -115,3 +94,48 @@ def test_the_inner_mechanism_adds_noise() -> None:
         ProposeTestRelease(mechanism=1, test_scale=1, threshold=3)
     with pytest.raises(InvalidArgument, match="threshold"):
         ProposeTestRelease(mechanism=WHOLE, test_scale=1, threshold=-1)
+
+
+@pytest.mark.parametrize("units", [2, 5])
+def test_no_group_beats_its_claim(units: int) -> None:
+    """The path of distances 0, 0, 1, …, whose first step moves the value by anything."""
+    mechanism = ProposeTestRelease(mechanism=WHOLE, test_scale=1, threshold=3)
+    first, last = (mechanism.probabilities(value) for value in ((0, 0), (1000, units - 1)))
+    assert first is not None
+    assert last is not None
+    apart = [
+        max(divergence(first, last, epsilon), divergence(last, first, epsilon))
+        for epsilon in (0.0, 1.0, 2.5, 10.0)
+    ]
+    claims = [mechanism.loss.group(units).delta(epsilon).upper for epsilon in (0.0, 1.0, 2.5, 10.0)]
+    assert all(found <= claim + 1e-9 for found, claim in zip(apart, claims, strict=True))
+    # The parts of the composition, each enlarged by itself, claim too little.
+    assert mechanism.loss.loss.group(units).delta(10).upper < apart[-1]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-12), (2, 1e-3), (3.3, 1e-300), (0.7, 0.3)])
+def test_a_promise_reads_back(epsilon: float, delta: float) -> None:
+    mechanism = ProposeTestRelease.calibrate(epsilon=epsilon, delta=delta, sensitivity=1)
+    assert mechanism.loss.epsilon(delta).upper <= epsilon
+    assert float(mechanism.scale) == pytest.approx(2 / epsilon, rel=1e-4)
+
+
+def test_what_cannot_be_evaluated_or_drawn_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="delta"):
+        ProposeTestRelease.calibrate(epsilon=1, delta=Fraction(1, 10**301), sensitivity=1)
+    with pytest.raises(InvalidArgument, match="test_scale"):
+        ProposeTestRelease(mechanism=WHOLE, test_scale=2**51, threshold=3)
+
+
+def test_in_a_selection_nothing_is_worse_than_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law alone, without its price. False alarm 1e-7."""
+    monkeypatch.setattr("dalenius.mechanisms.private_selection.price", lambda *_: Pure(1))
+    base = ProposeTestRelease(mechanism=WHOLE, test_scale=1, threshold=3)
+    selection = PrivateSelection(base=base, stop=0.2, delta=0.3)
+    values = [(0, 4), (1, 3)]
+    law = selection.probabilities(values)
+    assert law is not None
+    assert chi_square(selection.sample(values, 20_000), law) > ALARM
+    nothing = sum(m for (_, score), m in zip(law.outcomes, law.masses, strict=True) if score == -math.inf)
+    # All of K runs fail: each does with s = (P(Z < 0) + P(Z ≤ 0))/2 = 1/2, and E[s^K] = 0.2s/(1 − 0.8s).
+    assert nothing == pytest.approx(0.1 / 0.6)

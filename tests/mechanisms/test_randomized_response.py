@@ -6,23 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from contract import ALARM, check_mechanism
+from contract import ALARM
 from scipy.stats import binom, norm
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.mechanisms.randomized_response import RandomizedResponse
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        RandomizedResponse(randomize=Fraction(1, 2)),
-        RandomizedResponse.calibrate(epsilon=1, categories=5),
-        RandomizedResponse.calibrate(epsilon=3),
-    ],
-)
-def test_contract(mechanism: RandomizedResponse) -> None:
-    check_mechanism(mechanism)
+from dalenius.privacy.unit import Unit
 
 
 def test_warners_design() -> None:
@@ -82,16 +71,19 @@ def test_error_bars_of_many_reports_are_those_of_the_normal_law() -> None:
     assert (found.high - found.low) / (2 * 1.96 * spread) == pytest.approx(1, abs=0.02)
 
 
-def test_categories_that_do_not_exist_count_as_the_nearest() -> None:
+def test_what_is_no_category_counts_as_the_first() -> None:
     mechanism = RandomizedResponse(randomize=0, categories=3)
-    assert mechanism.release([-5, 7, 10**30, 1, True]).columns["report"] == (0, 2, 2, 1, 1)
-    assert mechanism.release(np.array([255, 0], dtype=np.uint8)).columns["report"] == (2, 0)
-    assert mechanism.release(np.array([2**64 - 1], dtype=np.uint64)).columns["report"] == (2,)
+    assert mechanism.release([-5, 7, 10**30, 1, True]).columns["report"] == (0, 0, 0, 1, 1)
+    assert mechanism.release(np.array([255, 2], dtype=np.uint8)).columns["report"] == (0, 2)
+    assert mechanism.release(np.array([2**64 - 1, 2], dtype=np.uint64)).columns["report"] == (0, 2)
+    assert mechanism.release(np.array([2.0, np.nan, 0.5, -np.inf])).columns["report"] == (2, 0, 0, 0)
+    odd = [2, None, "2", math.nan, 2.0, 1.5, [2], np.int8(2), np.float32(2), np.zeros(2)]
+    assert mechanism.release(odd).columns["report"] == (2, 0, 0, 0, 2, 0, 0, 2, 2, 0)
     assert RandomizedResponse(randomize=0, categories=300).release(np.array([-1], dtype=np.int8)).value == 0
     assert len(mechanism.release([])) == 0
 
 
-@pytest.mark.parametrize("bad", [1.0, "a", [0.5], np.array([1.0])])
+@pytest.mark.parametrize("bad", ["a", np.array(["a"]), np.array([1j]), np.array(["2020"], "datetime64[Y]")])
 def test_categories_are_whole_numbers_by_type(bad: object) -> None:
     with pytest.raises(InvalidArgument):
         RandomizedResponse(randomize=0.5).release(bad)
@@ -113,3 +105,16 @@ def test_what_cannot_be_estimated_is_refused() -> None:
         RandomizedResponse(randomize=1).estimate([0, 1])
     with pytest.raises(InvalidArgument, match="reports"):
         RandomizedResponse(randomize=0.5).estimate([])
+
+
+def test_who_takes_part_is_not_hidden() -> None:
+    assert RandomizedResponse.calibrate(epsilon=1).loss.relation == "replace"
+    hidden = RandomizedResponse.calibrate(epsilon=1, relation="zero_out")
+    assert hidden.loss.relation == "zero_out"
+    unit = Unit("person", relation="zero_out")
+    assert hidden.release([1, None], unit=unit).receipt.unit == unit
+    with pytest.raises(NotSound, match="add_remove") as refusal:
+        RandomizedResponse(randomize=0.5, relation="add_remove")
+    assert "zero_out" in refusal.value.remedy
+    with pytest.raises(InvalidArgument, match="relation"):
+        RandomizedResponse(randomize=0.5, relation="none")

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import ALARM, check_json, chi_square, divergence
+from contract import ALARM, chi_square, divergence
 
-from dalenius.audits import audit
-from dalenius.errors import InvalidArgument, NotSound
+from dalenius import noise
+from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
 from dalenius.mechanisms.mechanism import Law
 from dalenius.mechanisms.thresholdout import Thresholdout
 from dalenius.privacy.quantized import Grid
+from dalenius.privacy.unit import Unit
 
 TRAINING = np.array([0.0, 0.0, 1.0])
 """Of mean 1/3, which no noisy answer from ten records can be; it stands for a sum of 3."""
@@ -26,15 +27,6 @@ def small(**changes: Any) -> Thresholdout:
 
 def query(total: int) -> tuple[np.ndarray, np.ndarray]:
     return TRAINING, np.repeat([1.0, 0.0], [total, 10 - total])
-
-
-def test_contract() -> None:
-    mechanism = small(epsilon=3)
-    check_json(mechanism)
-    found = audit(mechanism, confidence=1 - ALARM, trials=100_000)
-    assert found.holds
-    assert found.lower > 0.3
-    assert mechanism.error() is None
 
 
 def test_the_cost_is_that_of_the_paper() -> None:
@@ -183,3 +175,25 @@ def test_a_query_is_its_values_on_all_records(bad: Any) -> None:
 def test_bad_parameters_are_refused_by_name(name: str, bad: float) -> None:
     with pytest.raises(InvalidArgument, match=name):
         small(**{name: bad})
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 1.1, 3.3])
+def test_a_promise_reads_back(epsilon: float) -> None:
+    for overfits in (1, 3, 7):
+        found = small(epsilon=epsilon, overfits=overfits)
+        assert found.loss.epsilon(0).upper <= epsilon
+        assert float(found.scale) == pytest.approx(2 * overfits / (10 * epsilon), rel=1e-12)
+
+
+def test_a_session_is_one_charge_and_keeps_the_taint_of_its_start() -> None:
+    mechanism = small(overfits=2)
+    with noise.seeded(b"a test"):
+        session = mechanism.start()
+    found = session.ask(query(3)).receipt
+    assert found.tainted
+    assert found.bounds == ("one charge for a session of up to 2 overfits",)
+    assert not mechanism.start().ask(query(3)).receipt.tainted
+    with pytest.raises(AttributeError):
+        session.left = 5
+    with pytest.raises(RelationMismatch):
+        mechanism.start(unit=Unit("person"))

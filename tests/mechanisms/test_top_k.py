@@ -4,10 +4,9 @@ import itertools
 import math
 from fractions import Fraction
 
-import contract
 import numpy as np
 import pytest
-from contract import ALARM, check_mechanism, chi_square, divergence
+from contract import ALARM, chi_square, divergence
 from scipy.integrate import quad
 
 from dalenius.errors import InvalidArgument
@@ -15,18 +14,6 @@ from dalenius.losses import BoundedRange
 from dalenius.mechanisms.exponential import Exponential
 from dalenius.mechanisms.top_k import TopK
 from dalenius.privacy.quantized import Grid
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        TopK(count=2, scale=1, sensitivity=1, grid=Grid(0)),
-        TopK.calibrate(epsilon=4, count=3, sensitivity=1, monotone=True, grid=Grid(-2)),
-    ],
-)
-def test_contract(mechanism: TopK, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "TRIALS", 250_000)
-    check_mechanism(mechanism)
 
 
 def test_one_of_many_is_the_exponential_mechanism() -> None:

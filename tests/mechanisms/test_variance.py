@@ -25,15 +25,12 @@ TINY = Variance(lower=0, upper=2, scale=1, grid=Grid(0))
         Variance.calibrate(epsilon=1, lower=0, upper=10, per_unit=3),
     ],
 )
-def test_contract(mechanism: Variance) -> None:
-    """The worst case moves the last sum alone, by the whole sensitivity: threshold tests find most of it."""
+def test_threshold_tests_find_most_of_the_claim(mechanism: Variance) -> None:
+    """The worst case moves the last sum alone, by the whole sensitivity. False alarm: 1e-7."""
     check_json(mechanism)
     found = audit(mechanism, confidence=1 - ALARM, trials=100_000)
     assert found.holds
     assert found.lower >= 0.8 * found.claim.upper
-    sums = mechanism.sample(mechanism.worst_case()[0], 2) - mechanism.sample(mechanism.worst_case()[1], 2)
-    assert sums.shape == (2, 3)
-    assert mechanism.error() is None
 
 
 def test_contributions_add_up_to_the_same_whatever_the_value() -> None:

@@ -1,4 +1,4 @@
-"""An exception in the midst of a draw, or a handler that draws, serves no bit twice and no value half made."""
+"""An exception in the midst of a draw, or a handler that draws, serves no bit twice."""
 
 from __future__ import annotations
 
