@@ -63,6 +63,8 @@ RANGE = {"attained": (), "loose": "the claim is that of the worst law of this ra
 FURTHER = {"attained": (), "loose": "the claim is approached by a candidate ever further below"}
 FLIPS = {"loose": "every point of the profile has a worst pair, this is that of its end"}
 PRICED = {"attained": (), "loose": "the price is attained by the base of the proof, not by Laplace noise"}
+FEWER = {"trials": 400_000}
+"""Rows of several numbers take long to tell apart; these instances have room."""
 CHOICE = "a choice has no distance to the truth"
 RANK = "how far off a point is depends on the data; rank_error bounds its rank"
 SHOWN = "whether a key is shown is no number"
@@ -205,7 +207,7 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
         BoundedMean.calibrate(epsilon=1, lower=2, upper=4, relation="replace", grid=Grid(-1)),
         {"truth": np.mean},
     ),
-    (BoundedMean(lower=0, upper=1, scale=1, grid=Grid(0)), {"truth": np.mean}),
+    (BoundedMean(lower=0, upper=1, scale=1, grid=Grid(0)), FEWER | {"truth": np.mean}),
     (
         BoundedMean(lower=0, upper=1, scale=1, noise="gaussian", relation="replace", grid=Grid(-4)),
         {"truth": np.mean},
@@ -222,9 +224,9 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
     ),
     (DiscreteGaussian(scale=1, sensitivity=1), {}),
     (DiscreteGaussian(scale=4, sensitivity=3), {}),
-    (Evaluation(classes=("no", "01"), scale=1), {"truth": right}),
+    (Evaluation(classes=("no", "01"), scale=1), FEWER | {"truth": right}),
     (SWAPPED, {"truth": right, "seen": sums(SWAPPED, [2.0] * 2, judged)}),
-    (Evaluation(classes=(0, 1), scale=8, per_unit=8, noise="gaussian"), {"truth": right}),
+    (Evaluation(classes=(0, 1), scale=8, per_unit=8, noise="gaussian"), FEWER | {"truth": right}),
     (CONFUSED, {"truth": confused, "seen": sums(CONFUSED, [1.0] * 4, confused)}),
     (Exponential(scale=2, sensitivity=1, grid=Grid(0)), RANGE | {"share": 0.92, "barless": CHOICE}),
     (
@@ -271,6 +273,7 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
         {
             "attained": (),
             "share": 0.98,
+            "trials": 400_000,
             "loose": "two yes-or-no decisions attain less than two claims composed",
             "barless": SHOWN,
         },
@@ -283,8 +286,8 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
         PermuteAndFlip.calibrate(epsilon=0.5, sensitivity=0.3, monotone=True),
         FLIPS | {"attained": (0.495,), "barless": CHOICE},
     ),
-    (PrivateSelection(base=BASE, stop=0.25), PRICED | {"share": 0.76, "barless": SELECTED}),
-    (PrivateSelection(base=BASE, stop=0.1, shape=0), PRICED | {"share": 0.76, "barless": SELECTED}),
+    (PrivateSelection(base=BASE, stop=0.25), PRICED | FEWER | {"share": 0.76, "barless": SELECTED}),
+    (PrivateSelection(base=BASE, stop=0.1, shape=0), PRICED | FEWER | {"share": 0.76, "barless": SELECTED}),
     (ProposeTestRelease.calibrate(epsilon=2, delta=1e-3, sensitivity=1, **WHOLE), {"truth": first}),
     (
         ProposeTestRelease(
@@ -307,7 +310,7 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
     ),
     (
         Quantiles.calibrate(epsilon=3, levels=[0.4, 0.5], lower=0, upper=5, grid=Grid(0), dither=0),
-        RANGE | {"share": 0.39, "barless": RANK},
+        RANGE | FEWER | {"share": 0.39, "barless": RANK},
     ),
     (
         Quantile.calibrate(epsilon=2, level=0.4, lower=-1, upper=1, grid=Grid(-4)),
@@ -356,7 +359,7 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
     (Staircase(epsilon=1, width=2, sensitivity=5), {}),
     (Staircase.calibrate(epsilon=2, sensitivity=4, least="variance"), {}),
     (HOLDOUT, PURE | {"truth": on_holdout, "seen": overfit(HOLDOUT), "share": 0.88}),
-    (TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)), RANGE | {"share": 0.65, "barless": CHOICE}),
+    (TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)), RANGE | FEWER | {"share": 0.65, "barless": CHOICE}),
     (TruncatedLaplace(scale=1, bound=4, sensitivity=1), {}),
     (TruncatedLaplace(scale=3, bound=8, sensitivity=3), {}),
     (TruncatedLaplace.calibrate(epsilon=1, delta=0.01, sensitivity=2), {}),
