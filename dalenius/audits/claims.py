@@ -124,7 +124,8 @@ def _ratio(first: dict[Any, float], second: dict[Any, float]) -> Scores:
     with np.errstate(divide="ignore"):
         p, q = (np.log([side.get(o, 0.0) for o in outcomes]) for side in (first, second))
     with np.errstate(invalid="ignore"):
-        ratios = np.nan_to_num(p - q, nan=0.0, posinf=1e9, neginf=-1e9)
+        # Outcomes of one ratio must not be told apart by its last digit: a lucky few would win the training.
+        ratios = np.round(np.nan_to_num(p - q, nan=0.0, posinf=1e9, neginf=-1e9), 9)
     keys = np.array([_key(o) for o in outcomes])
 
     def score(values: NDArray[Any]) -> Floats:

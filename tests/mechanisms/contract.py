@@ -13,10 +13,10 @@ where releases have no error bars. A law too long to list is replaced by that of
 
 False alarms: each statistical test below has probability at most 1e-7, but for the nine tenths, which is a
 statement of power. Audits of every instance of test_contract.py were simulated from its law, 10,000 times
-each: in the mean the bound is 7 or more of its standard deviations above the nine tenths, yet one audit
-misses them with probability up to 2e-3 where rounding splits outcomes of one likelihood ratio and a part that
+each: in the mean the bound is 5 or more of its standard deviations above the nine tenths, yet one audit
+misses them with probability up to 4e-3 where rounding splits outcomes of one likelihood ratio and a part that
 was lucky in the training draws is chosen. So an audit may be repeated twice: three in a row miss with less
-than 1e-8.
+than 1e-7.
 """
 
 from __future__ import annotations

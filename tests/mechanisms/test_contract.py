@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import Seen, check_mechanism
+from contract import Seen, check_audit, check_error, check_law, check_loss, check_mechanism
 from numpy.typing import NDArray
 
 import dalenius.mechanisms as package
+from dalenius.losses import DiscreteLaplace
 from dalenius.mechanisms import (
     BoundedMean,
     BoundedSum,
@@ -63,7 +64,7 @@ RANGE = {"attained": (), "loose": "the claim is that of the worst law of this ra
 FURTHER = {"attained": (), "loose": "the claim is approached by a candidate ever further below"}
 FLIPS = {"loose": "every point of the profile has a worst pair, this is that of its end"}
 PRICED = {"attained": (), "loose": "the price is attained by the base of the proof, not by Laplace noise"}
-FEWER = {"trials": 400_000}
+FEWER = {"trials": 500_000}
 """Rows of several numbers take long to tell apart; these instances have room."""
 CHOICE = "a choice has no distance to the truth"
 RANK = "how far off a point is depends on the data; rank_error bounds its rank"
@@ -273,7 +274,7 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
         {
             "attained": (),
             "share": 0.98,
-            "trials": 400_000,
+            **FEWER,
             "loose": "two yes-or-no decisions attain less than two claims composed",
             "barless": SHOWN,
         },
@@ -372,6 +373,47 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
 )
 def test_contract(mechanism: Mechanism, terms: dict[str, Any]) -> None:
     check_mechanism(mechanism, **terms)
+
+
+class Quiet(Laplace):
+    """Less noise than it says."""
+
+    def draw(self, size: int) -> Any:
+        return super().draw(size) // 2
+
+
+class Loud(Laplace):
+    """More noise than it says."""
+
+    def draw(self, size: int) -> Any:
+        return super().draw(size) * 2
+
+
+class Cheap(Laplace):
+    """A claim of half of what it costs."""
+
+    @property
+    def loss(self) -> Any:
+        return DiscreteLaplace(2 * self.scale)
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (Quiet, check_law),
+        (Quiet, check_audit),
+        (Loud, check_law),
+        (Loud, check_error),
+        (Cheap, check_loss),
+        (Cheap, check_audit),
+    ],
+)
+def test_what_breaks_its_promise_does_not_pass(
+    kind: type[Laplace], check: Callable[[Mechanism], None]
+) -> None:
+    check(Laplace(scale=1, sensitivity=1, **WHOLE))
+    with pytest.raises(AssertionError):
+        check(kind(scale=1, sensitivity=1, **WHOLE))
 
 
 def test_every_mechanism_is_held_to_it() -> None:
