@@ -53,7 +53,13 @@ def people_needed(
     alpha = risk(1 - numbers.exact(confidence, "confidence"))
     if (lower is None) != (upper is None):
         raise InvalidArgument("A mean needs lower and upper.", remedy="Pass both, or neither for a count.")
+    if population is not None and not isinstance(population, int | float | Fraction):
+        raise InvalidArgument(
+            "population must be a number.", remedy="Pass population such as 50_000, or math.inf."
+        )
     if lower is None or upper is None:
+        if noise != "laplace":
+            raise InvalidArgument("A count has Laplace noise.", remedy="Leave noise out, or state bounds.")
         return _count(limit, alpha, epsilon, delta, population)
     mechanism = BoundedMean.calibrate(epsilon=epsilon, delta=delta, lower=lower, upper=upper, noise=noise)
     width = mechanism.upper - mechanism.lower

@@ -54,6 +54,7 @@ class Bounded(Field):
 
     def __set__(self, instance: object, value: Sensitivity | Number) -> None:
         self.store(instance, value)
+        instance.__dict__["of_one_number"] = not isinstance(value, Sensitivity)
 
 
 def _read(value: object, name: str) -> Sensitivity:
@@ -72,6 +73,7 @@ class Additive(Mechanism):
     sensitivity: Any
     grid: Grid | None
     exact: bool
+    of_one_number: bool
     norm: ClassVar[str]
     fineness: ClassVar[int]
 
@@ -118,7 +120,13 @@ class Additive(Mechanism):
         self, value: Any, *, name: str = "value", unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """Draw once on a private number or vector."""
-        reach = self.reach(risk(1 - numbers.exact(confidence, "confidence")))
+        reach = self.reach(risk(1 - _confidence(confidence)))
+        if self.of_one_number and np.ndim(value) > 0:
+            raise InvalidArgument(
+                "sensitivity was stated for one number, and value is a vector.",
+                remedy="Pass sensitivity=Sensitivity(l0=…, linf=…): how many entries one unit can change, "
+                "and by how much.",
+            )
         steps = self.steps(value)
         noisy = steps + np.clip(self.draw(steps.size), -MOST, MOST - 1)
         columns = {
@@ -192,6 +200,14 @@ class Additive(Mechanism):
         """Steps as numbers: whole ones on a grid of whole numbers."""
         whole = self.step.denominator == 1
         return [int(k * self.step) if whole else float(k * self.step) for k in steps.tolist()]
+
+
+def _confidence(value: Number) -> Fraction:
+    """Of an error bar, strictly between 0 and 1."""
+    found = numbers.exact(value, "confidence")
+    if not 0 < found < 1:
+        raise InvalidArgument("confidence must be between 0 and 1.", remedy="Choose confidence such as 0.95.")
+    return found
 
 
 def read_grid(grid: object, default: Grid) -> Grid:

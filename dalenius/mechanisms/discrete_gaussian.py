@@ -92,7 +92,9 @@ class DiscreteGaussian(WholeNumbers, kind="discrete_gaussian"):
         found = calibrate(
             lambda ratio: _loss(ratio * norm, steps), epsilon=epsilon, delta=failure, name="scale"
         )
-        return DiscreteGaussian(scale=found * norm * grid.step, sensitivity=bound, grid=grid, exact=exact)
+        return DiscreteGaussian(
+            scale=found * norm * grid.step, sensitivity=sensitivity, grid=grid, exact=exact
+        )
 
 
 def _loss(scale: Fraction, steps: Sensitivity) -> Loss:

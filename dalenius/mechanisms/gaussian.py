@@ -85,9 +85,9 @@ class Gaussian(Additive, kind="gaussian"):
         exact: bool = False,
     ) -> Gaussian:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        bound, grid, norm = _charged(sensitivity, grid, exact)
+        grid, norm = _charged(sensitivity, grid, exact)
         found = losses.Gaussian.calibrate(epsilon=epsilon, delta=delta)
-        return Gaussian(scale=found.noise_multiplier * norm, sensitivity=bound, grid=grid, exact=exact)
+        return Gaussian(scale=found.noise_multiplier * norm, sensitivity=sensitivity, grid=grid, exact=exact)
 
     @staticmethod
     def textbook(
@@ -99,7 +99,7 @@ class Gaussian(Additive, kind="gaussian"):
         exact: bool = False,
     ) -> Gaussian:
         """The classical calibration, refused where it does not keep the promise."""
-        bound, grid, norm = _charged(sensitivity, grid, exact)
+        grid, norm = _charged(sensitivity, grid, exact)
         limit, failure = numbers.positive(epsilon, "epsilon"), numbers.positive(delta, "delta")
         ratio = Fraction(math.sqrt(2 * math.log(float(Fraction(5, 4) / failure)))) / limit
         truth = losses.Gaussian(ratio).epsilon(failure)
@@ -109,16 +109,14 @@ class Gaussian(Additive, kind="gaussian"):
                 f"epsilon {truth.upper:.6g}.",
                 remedy="Use Gaussian.calibrate, which is exact at every epsilon.",
             )
-        return Gaussian(scale=ratio * norm, sensitivity=bound, grid=grid, exact=exact)
+        return Gaussian(scale=ratio * norm, sensitivity=sensitivity, grid=grid, exact=exact)
 
 
-def _charged(
-    sensitivity: Sensitivity | Number, grid: Grid | None, exact: bool
-) -> tuple[Sensitivity, Grid, Fraction]:
-    """The sensitivity, the grid, and the L2 sensitivity with rounding onto the grid."""
+def _charged(sensitivity: Sensitivity | Number, grid: Grid | None, exact: bool) -> tuple[Grid, Fraction]:
+    """The grid, and the L2 sensitivity with rounding onto it."""
     bound = read_sensitivity(sensitivity)
     grid = read_grid(grid, default_grid(bound, Gaussian.norm, Gaussian.fineness))
-    return bound, grid, steps_of(bound, grid, exact=exact).need("l2") * grid.step
+    return grid, steps_of(bound, grid, exact=exact).need("l2") * grid.step
 
 
 def _loss(multiplier: Fraction, relation: Relation) -> Loss:

@@ -100,4 +100,4 @@ class Laplace(Additive, kind="laplace"):
                 )
                 * steps
             )
-        return Laplace(scale=scale * grid.step, sensitivity=bound, grid=grid, exact=exact)
+        return Laplace(scale=scale * grid.step, sensitivity=sensitivity, grid=grid, exact=exact)

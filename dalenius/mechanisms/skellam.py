@@ -89,7 +89,7 @@ class Skellam(WholeNumbers, kind="skellam"):
         found = calibrate(
             lambda ratio: _loss((ratio * norm) ** 2, steps), epsilon=epsilon, delta=failure, name="scale"
         )
-        return Skellam(scale=found * norm * grid.step, sensitivity=bound, grid=grid, exact=exact)
+        return Skellam(scale=found * norm * grid.step, sensitivity=sensitivity, grid=grid, exact=exact)
 
 
 def _loss(variance: Fraction, steps: Sensitivity) -> Loss:

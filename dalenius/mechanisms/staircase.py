@@ -147,7 +147,7 @@ class Staircase(WholeNumbers, kind="staircase"):
         if least not in ("absolute", "variance"):
             raise InvalidArgument("least must be absolute or variance.", remedy="Pass one of these names.")
         width = _best(float(limit), far, least == "variance")
-        return Staircase(epsilon=limit, width=width, sensitivity=bound, grid=grid, exact=exact)
+        return Staircase(epsilon=limit, width=width, sensitivity=sensitivity, grid=grid, exact=exact)
 
 
 @lru_cache(maxsize=256)

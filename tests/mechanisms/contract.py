@@ -12,11 +12,8 @@ the claim (then `attained` says at which ε it does, and `share` how much of the
 where releases have no error bars. A law too long to list is replaced by that of what is `Seen` of a draw.
 
 False alarms: each statistical test below has probability at most 1e-7, but for the nine tenths, which is a
-statement of power. Audits of every instance of test_contract.py were simulated from its law, 10,000 times
-each: in the mean the bound is 5 or more of its standard deviations above the nine tenths, yet one audit
-misses them with probability up to 4e-3 where rounding splits outcomes of one likelihood ratio and a part that
-was lucky in the training draws is chosen. So an audit may be repeated twice: three in a row miss with less
-than 1e-7.
+statement of power. Simulated from the law of every instance of test_contract.py, the bound is in the mean 6
+or more of its standard deviations above the nine tenths, and none of 640,000 audits missed them.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from dalenius.release import Release
 
 ALARM = 1e-7
 DRAWS = 100_000
-TRIALS, AUDITS = 1_000_000, 3
+TRIALS = 1_000_000
 RELEASES = 200
 EPSILONS = (0.0, 0.1, 0.5, 1.0)
 FULL = 0.99
@@ -156,14 +153,11 @@ def divergence(first: Law, second: Law, epsilon: float) -> float:
 
 
 def check_audit(mechanism: Mechanism, *, share: float = 0.0, trials: int = TRIALS) -> None:
-    for _ in range(AUDITS):
-        found = audit(mechanism, confidence=1 - ALARM, trials=trials)
-        assert found.holds, str(found)
-        assert found.attainable is not None
-        assert share * found.claim.upper - 1e-9 <= found.attainable <= found.claim.upper + 1e-9, str(found)
-        if found.lower >= 0.9 * found.attainable:
-            return
-    raise AssertionError(str(found))
+    found = audit(mechanism, confidence=1 - ALARM, trials=trials)
+    assert found.holds, str(found)
+    assert found.attainable is not None
+    assert share * found.claim.upper - 1e-9 <= found.attainable <= found.claim.upper + 1e-9, str(found)
+    assert found.lower >= 0.9 * found.attainable, str(found)
 
 
 def check_error(mechanism: Mechanism, truth: Truth = lambda value: value, draws: int = DRAWS) -> None:

@@ -94,12 +94,15 @@ def test_tails_are_those_of_the_law_and_not_below(scale: float) -> None:
 
 
 def test_floats_are_rounded_onto_a_fine_grid_and_charged() -> None:
-    mechanism = DiscreteGaussian(scale=2, sensitivity=1, exact=False)
+    mechanism = DiscreteGaussian(scale=2, sensitivity=Sensitivity(l0=1, linf=1), exact=False)
     assert mechanism.step == 1 / 64
     assert mechanism.loss == Scalar(128, sensitivity=64)
     found = mechanism.release(np.array([np.nan, np.inf, -np.inf, 1e300, 0.5]), name="x")
     assert np.isfinite(found["x"]).all()
-    assert len(DiscreteGaussian(scale=1, sensitivity=1).release(np.array([], dtype=int))) == 0
+    assert (
+        len(DiscreteGaussian(scale=1, sensitivity=Sensitivity(l0=1, linf=1)).release(np.array([], dtype=int)))
+        == 0
+    )
     with pytest.raises(InvalidArgument):
         DiscreteGaussian(scale=2, sensitivity=1).release(0.5)
 

@@ -23,7 +23,7 @@ def test_rounding_a_float_onto_the_grid_is_charged() -> None:
 
 
 def test_values_that_are_no_numbers_behave_like_numbers() -> None:
-    mechanism = Laplace(scale=1, sensitivity=1)
+    mechanism = Laplace(scale=1, sensitivity=Sensitivity(l0=1, linf=1))
     found = mechanism.release(np.array([np.nan, np.inf, -np.inf, 1e300, 0.0]))
     assert len(found) == 5
     assert np.isfinite(found.value).all()
@@ -61,6 +61,21 @@ def test_whole_steps_must_be_integers_by_type() -> None:
 
 
 def test_huge_whole_numbers_in_a_list_saturate() -> None:
-    mechanism = Laplace(scale=1, sensitivity=1, grid=Grid(0), exact=True)
+    mechanism = Laplace(scale=1, sensitivity=Sensitivity(l0=1, linf=1), grid=Grid(0), exact=True)
     assert len(mechanism.release([1, 10**30])) == 2
     assert len(mechanism.release([])) == 0
+
+
+def test_the_sensitivity_of_one_number_does_not_serve_a_vector() -> None:
+    """It would be charged as if one entry could change."""
+    for mechanism in (Laplace.calibrate(epsilon=1, sensitivity=1), Laplace(scale=1, sensitivity=1)):
+        with pytest.raises(InvalidArgument, match="l0="):
+            mechanism.release(np.zeros(3))
+    stated = Laplace(scale=1, sensitivity=Sensitivity(l0=3, linf=1))
+    assert len(stated.release(np.zeros(3))) == 3
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5])
+def test_a_bad_confidence_is_refused_by_its_name(confidence: float) -> None:
+    with pytest.raises(InvalidArgument, match="confidence"):
+        Laplace(scale=1, sensitivity=1).release(1, confidence=confidence)

@@ -13,6 +13,7 @@ from dalenius.mechanisms import Laplace
 from dalenius.mechanisms.private_selection import PrivateSelection
 from dalenius.mechanisms.propose_test_release import ProposeTestRelease
 from dalenius.privacy.quantized import Grid
+from dalenius.privacy.sensitivity import Sensitivity
 
 WHOLE = Laplace(scale=2, sensitivity=3, grid=Grid(0), exact=True)
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 2.5)
@@ -71,7 +72,8 @@ def test_odd_values_are_values_like_others() -> None:
     for value in (float("nan"), float("inf"), -1e300):
         assert len(mechanism.release((value, 10**30))) == 1
         assert mechanism.release((value, -(10**30))).columns["stable"] == (False,)
-    assert len(mechanism.release((np.array([1.0, 2.0]), np.int64(0)))) == 2
+    vectors = ProposeTestRelease.calibrate(epsilon=2, delta=1e-9, sensitivity=Sensitivity(l0=1, linf=1))
+    assert len(vectors.release((np.array([1.0, 2.0]), np.int64(0)))) == 2
 
 
 @pytest.mark.parametrize("bad", [3.0, (1.0, 2.0), (1.0, 2, 3), (1.0, None)])

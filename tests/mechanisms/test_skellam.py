@@ -79,9 +79,11 @@ def test_calibration_keeps_the_promise_and_little_less_does_not(bound: Sensitivi
 
 
 def test_odd_values_take_the_same_path() -> None:
-    found = Skellam(scale=2, sensitivity=1, exact=False).release(np.array([np.nan, np.inf, -1e300]))
+    found = Skellam(scale=2, sensitivity=Sensitivity(l0=1, linf=1), exact=False).release(
+        np.array([np.nan, np.inf, -1e300])
+    )
     assert np.isfinite(found.value).all()
-    assert len(Skellam(scale=2, sensitivity=1).release(np.array([], dtype=int))) == 0
+    assert len(Skellam(scale=2, sensitivity=Sensitivity(l0=1, linf=1)).release(np.array([], dtype=int))) == 0
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan"), 1e5])

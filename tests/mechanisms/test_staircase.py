@@ -72,7 +72,7 @@ def test_every_entry_of_a_vector_is_charged() -> None:
 
 
 def test_odd_values_take_the_same_path() -> None:
-    found = Staircase.calibrate(epsilon=1, sensitivity=1.5, exact=False).release(
+    found = Staircase.calibrate(epsilon=1, sensitivity=Sensitivity(l0=1, linf=1.5), exact=False).release(
         np.array([np.nan, np.inf, 1e300])
     )
     assert np.isfinite(found.value).all()
