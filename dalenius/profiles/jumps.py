@@ -59,13 +59,14 @@ class Jumps:
         bulk, more = (log_most(arm) for arm in self.arms)
         return float(np.logaddexp(bulk, more)) + 4 * FUNCTION * (1 + abs(bulk))
 
-    def log_far(self, extent: float, theta: float) -> float:
-        """At least log|G| for |Im z| ≥ extent."""
+    def log_far(self, extent: float, theta: float, calm: float) -> float:
+        """At least log|G| for |Im z| ≥ extent, the x-contour moved by θ for jumps and by `calm` for the bulk."""
         log_a, log_b, error = self.sizes
         whole = float(np.logaddexp(log_a, log_b)) + error
-        return (
-            math.log(self.times * self.arms[1].gap_decay(extent, theta) + 1e-300) + (self.times - 1) * whole
-        )
+        gap = self.arms[1].gap_decay(extent, theta) + 1e-300
+        bulk = min(self.arms[0].decay(extent, share * calm) for share in (1.0, 0.7, 0.45))
+        rest = min(whole, math.log(bulk + gap) + FUNCTION)
+        return math.log(self.times * gap) + (self.times - 1) * rest
 
     def lay(self, *, c: float, step: float, count: int) -> tuple[float, float, Complexes, Floats]:
         """G(z)/(z(z+1)) at the nodes over A(c)ᵀ: T log A(c), its error, the terms and their errors."""
@@ -81,9 +82,9 @@ class Jumps:
         value, error = self._powers(one_a, beta, n * error_a / room, slip)
         small = (size_a > 2 * error_a) & (n * error_a / room < 0.01) & (error < math.inf)
         bad = ~small if drift < 0.01 else np.ones_like(small)
-        most = (
-            1.02 * n * share * (np.abs(one_b) + error_b) * exp_bound((n - 1) * math.log1p(share) + n * drift)
-        )
+        more = share * (np.abs(one_b) + error_b)
+        rest = np.minimum(np.log(size_a + error_a + more), math.log1p(share))
+        most = 1.02 * n * more * np.exp((n - 1) * rest + n * (drift + 4 * U))
         value, error = np.where(bad, 0.0, value), np.where(bad, most, error)
         if n <= FEW and drift < 0.01 and bad.any():
             off = 1.01 * share * error_b + np.abs(share * one_b) * 1.02 * drift

@@ -199,22 +199,27 @@ def fine(
     width: float | None = None,
     *,
     keep: bool = False,
+    start: float = -math.inf,
+    depth: float = 50.0,
 ) -> Window:
     """The window of part i on a grid fine enough for the midpoint rule, and for a cutoff of `width`.
 
-    The cutoff is moved onto a cell edge, unless it is to be kept.
+    The cutoff is moved onto a cell edge, unless it is to be kept. Only what lies right of `start` is looked at;
+    what is smaller than all by e^{−depth} is left out.
     """
     width = cutoff.width if width is None else width
     part, coarse = sketch.parts[i], sketch.grids[i]
     tilted = coarse.log_density + s * coarse.log[0]
     kept = np.where(
-        coarse.x < cutoff.middle + 9 * cutoff.width, tilted + cutoff.log_inside(coarse.x), -np.inf
+        (coarse.x < cutoff.middle + 9 * cutoff.width) & (coarse.x > start),
+        tilted + cutoff.log_inside(coarse.x),
+        -np.inf,
     )
     near = np.nonzero(kept > kept.max() - 45)[0]
     right = float(coarse.x[near[-1]])
     ends = cutoff.middle + cutoff.width * np.arange(1.0, 9.5, 0.5)
     size = -ends * ends / 2 + s * part.log(ends) + cutoff.log_inside(ends)
-    gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - 50 - math.log(part.times))
+    gone = np.flatnonzero(size < kept.max() - coarse.log_density.max() - depth - math.log(part.times))
     last = float(ends[gone[0]] if len(gone) else ends[-1])
     t = min(math.pi / 2 / max(part.shifts), 4.0, 4 * width)
     wanted = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -23,8 +23,9 @@ from dalenius.profiles.nodes import Part
 from dalenius.profiles.pair import Floats, Transformed, Worst
 from dalenius.profiles.plain import Plain, PlainReading
 from dalenius.profiles.plan import Sketch
-from dalenius.profiles.reading import Exactly, Reading, read_at
+from dalenius.profiles.reading import Exactly, Reading, alone, read_at
 from dalenius.profiles.rounding import TINY, U, exp_bound
+from dalenius.profiles.splitting import balance_at, crossing
 
 CLOSE = 2.0
 """How far from the ε it was laid for a contour is read, in units of 1/c."""
@@ -38,6 +39,8 @@ ORDERS = (0.25, 1.0, 4.0, 16.0)
 """Where Chernoff's bound is tried."""
 NARROW = 2e-9
 """Relative width in ε, or in δ, up to which nothing else is asked."""
+SMALL = 1e-10
+"""Absolute width in ε up to which nothing else is asked."""
 WIDE = 1e-4
 """Relative width in ε, or in δ, from which the discrete route is asked too."""
 
@@ -152,19 +155,33 @@ class MixtureProfile:
             if abs(found - log_delta) < 3 or log_delta < -600:
                 break
             log_delta = found if found > -690 else 2 * log_delta
-        return self._laid(sketch, epsilon)
+        laid = self._at(sketch, epsilon)
+        if laid is None or self._width(laid, epsilon) > NARROW:
+            laid = self._finer(laid, epsilon)
+        return None if laid is None else self._kept(epsilon, laid)
 
-    def _at(self, sketch: Sketch, epsilon: float) -> Reading | None:
-        return read_at(sketch, epsilon, self._exactly if self.proof else None)
+    def _finer(self, laid: Reading | None, epsilon: float) -> Reading | None:
+        """A reading with bulk and jumps in balance, if it is narrower."""
+        sketch = Sketch(self.parts, self.sign, -30.0, self.squared)
+        if not alone(sketch):
+            return laid
+        other = self._at(replace(sketch, log_delta=min(-1e-3, balance_at(sketch, epsilon))), epsilon, True)
+        return min(
+            (one for one in (laid, other) if one), key=lambda one: self._width(one, epsilon), default=None
+        )
+
+    @staticmethod
+    def _width(reading: Reading, epsilon: float) -> float:
+        low, high = reading.read(epsilon)
+        return (high - low) / high
+
+    def _at(self, sketch: Sketch, epsilon: float, balance: bool = False) -> Reading | None:
+        return read_at(sketch, epsilon, self._exactly if self.proof else None, balance=balance)
 
     @property
     def _exactly(self) -> Exactly:
         shifts = (n * p.distance**2 for p, n in self.worst if isinstance(p, ShiftPair))
         return Exactly([p for p, _ in self.worst if isinstance(p, MixturePair)], sum(shifts, Fraction(0)))
-
-    def _laid(self, sketch: Sketch, epsilon: float) -> tuple[float, float] | None:
-        laid = self._at(sketch, epsilon)
-        return None if laid is None else self._kept(epsilon, laid)
 
     def _kept(self, epsilon: float, laid: Reading | PlainReading) -> tuple[float, float]:
         self._readings.append((epsilon, laid))
@@ -175,10 +192,11 @@ class MixtureProfile:
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose inf{ε ≥ 0 : δ(ε) ≤ delta}."""
         found = self._plainly(delta) if delta > 2 * self.infinite[1] else None
-        if not self.others and delta > 0 and (found is None or found[1] - found[0] > NARROW * found[1]):
-            other = self._solved(delta)
-            found = tighter(found, lambda: other) if found and other else found or other
-        if found is None or found[1] - found[0] > max(WIDE * found[1], 1e-9):
+        for balance in (False, True) if delta > 0 and not self.others else ():
+            if found is None or found[1] - found[0] > max(NARROW * found[1], SMALL):
+                other = self._solved(delta, balance)
+                found = tighter(found, lambda other=other: other) if found and other else found or other
+        if found is None or found[1] - found[0] > max(WIDE * found[1], SMALL):
             return tighter(found or (0.0, math.inf), lambda: discrete_profile(self.worst).epsilon(delta))
         return found
 
@@ -193,16 +211,19 @@ class MixtureProfile:
             return None
         return bracket(reading, delta, found)
 
-    def _solved(self, delta: float) -> tuple[float, float] | None:
+    def _solved(self, delta: float, balance: bool) -> tuple[float, float] | None:
+        """By contours with cutoffs, bulk and jumps told apart in the valley between them or in balance."""
         sketch = Sketch(self.parts, self.sign, math.log(delta), self.squared)
-        guess = sketch.epsilon()
+        if balance and not alone(sketch):
+            return None
+        guess = crossing(sketch) if balance else sketch.epsilon()
         if guess < 0.05 * sketch.sizes[0]:
-            reading = self._at(sketch, 0.0)
+            reading = self._at(sketch, 0.0, balance)
             if reading is not None and reading.read(0.0)[1] <= delta:
                 return 0.0, 0.0
         low, high, best = 0.0, math.inf, None
         for _ in range(6):
-            reading = self._at(sketch, guess)
+            reading = self._at(sketch, guess, balance)
             if reading is None:
                 return best
             found = solve(reading, delta, guess)

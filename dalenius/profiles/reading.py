@@ -20,7 +20,7 @@ from dalenius.profiles.plan import Saddle, Sketch
 from dalenius.profiles.proof import jumps_in_balls, lay_in_balls
 from dalenius.profiles.rounding import TINY
 from dalenius.profiles.shares import Lower, Upper, taken
-from dalenius.profiles.splitting import Split, split_at, valley
+from dalenius.profiles.splitting import Split, balanced, split_at, valley
 from dalenius.profiles.window import Window
 
 MOST_NODES = 1 << 13
@@ -96,21 +96,26 @@ class Exactly:
     squared: Fraction
 
 
-def read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None = None) -> Reading | None:
-    """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound."""
+def read_at(
+    sketch: Sketch, epsilon: float, exactly: Exactly | None = None, *, balance: bool = False
+) -> Reading | None:
+    """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound.
+
+    Bulk and jumps are told apart in the valley between them or, which costs more nodes, so as to balance them.
+    """
     with np.errstate(all="ignore"):
         try:
-            return _read_at(sketch, epsilon, exactly)
+            return _read_at(sketch, epsilon, exactly, balance)
         except (ArithmeticError, ValueError):
             return None
 
 
-def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading | None:
+def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None, balance: bool) -> Reading | None:
     point = sketch.saddle(epsilon)
     plain = spaced(sketch, point, lambda c: sketch.cumulants(c, point.ends)[0])
     loose = point.k - point.c * epsilon - sketch.log_delta + _rounding(sketch) > LOOSE
-    if loose and _alone(sketch):
-        split = valley(sketch, point)
+    if loose and alone(sketch):
+        split = (balanced if balance else valley)(sketch, point)
         reading = None if split is None else _read_jumps(sketch, point, split, exactly)
         if reading is not None:
             return reading
@@ -122,7 +127,7 @@ def _read_at(sketch: Sketch, epsilon: float, exactly: Exactly | None) -> Reading
     return None if laid is None else Reading(laid, _upper(sketch, point, found[1]), None)
 
 
-def _alone(sketch: Sketch) -> bool:
+def alone(sketch: Sketch) -> bool:
     """Whether bulk and jumps may be told apart: one part, removed, and nothing else."""
     return len(sketch.parts) == 1 and not sketch.squared and sketch.sign > 0
 
@@ -162,7 +167,7 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
         return None
     nodes = math.ceil(split.extent * split.spacing.wave / (2 * math.pi)) + 2
     (part,), c = sketch.parts, split.spacing.c
-    jumps = split.windows(sketch, point.cutoffs[0], sketch.exponent(c))
+    jumps = split.windows(sketch, point)
     edges = jumps.jumps.nodes.edges
     if not jumps.jumps.lower.within(jumps.jumps.cutoff, float(jumps.bulk.nodes.edges[0]), float(edges[-1])):
         return None
@@ -172,7 +177,7 @@ def _read_jumps(sketch: Sketch, point: Saddle, split: Split, exactly: Exactly | 
         if exactly is None
         else jumps_in_balls(jumps, pair=exactly.pairs[0], c=c, step=step, count=nodes)
     )
-    far = jumps.log_far(split.extent, split.theta) - math.log(math.pi * split.extent)
+    far = jumps.log_far(split.extent, split.theta, split.calm) - math.log(math.pi * split.extent)
     alias = (split.spacing.steeper, replace(jumps, s=sketch.exponent(split.spacing.steeper)).log_most())
     contour = Contour(laid[0], laid[1], c, step, laid[2], laid[3], far + 0.01, alias)
     left = float(jumps.bulk.nodes.edges[0])
@@ -232,7 +237,7 @@ def _upper(sketch: Sketch, point: Saddle, windows: Sequence[Window], left: float
 def _searched(sketch: Sketch, point: Saddle, plain: Spacing) -> Guess | Split:
     """The least extent found, with the bulk taken out if that pays."""
     extent, theta = reach(sketch, point, point.cutoffs)
-    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and _alone(sketch):
+    if extent * plain.wave > 2 * math.pi * SPLIT_FROM and alone(sketch):
         split = split_at(sketch, point, point.cutoffs[0])
         if split is not None and split.extent * split.spacing.wave < extent * plain.wave:
             return split
