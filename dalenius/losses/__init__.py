@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from dalenius.losses.comparison import Comparison, compare
     from dalenius.losses.composition import Composition, compose
     from dalenius.losses.concentrated import MeanConcentrated, Renyi, ZeroConcentrated
+    from dalenius.losses.cost import Cost
     from dalenius.losses.discrete_gaussian import DiscreteGaussian
     from dalenius.losses.discrete_laplace import DiscreteLaplace
+    from dalenius.losses.filters import Filter
     from dalenius.losses.gaussian import Gaussian, GaussianDP, GaussianMixture
     from dalenius.losses.laplace import Laplace
     from dalenius.losses.loss import Loss
     from dalenius.losses.mixture import Mixture
+    from dalenius.losses.odometer import Odometer
     from dalenius.losses.pure import Approximate, Pure
     from dalenius.losses.randomized_response import RandomizedResponse
     from dalenius.losses.raw import DiscretePair, PrivacyLossDistribution, TradeoffCurve
@@ -41,9 +44,11 @@ else:
             "BoundedRange": "dalenius.losses.bounded_range",
             "Comparison": "dalenius.losses.comparison",
             "Composition": "dalenius.losses.composition",
+            "Cost": "dalenius.losses.cost",
             "DiscreteGaussian": "dalenius.losses.discrete_gaussian",
             "DiscreteLaplace": "dalenius.losses.discrete_laplace",
             "DiscretePair": "dalenius.losses.raw",
+            "Filter": "dalenius.losses.filters",
             "Gaussian": "dalenius.losses.gaussian",
             "GaussianDP": "dalenius.losses.gaussian",
             "GaussianMixture": "dalenius.losses.gaussian",
@@ -51,6 +56,7 @@ else:
             "Loss": "dalenius.losses.loss",
             "MeanConcentrated": "dalenius.losses.concentrated",
             "Mixture": "dalenius.losses.mixture",
+            "Odometer": "dalenius.losses.odometer",
             "PrivacyLossDistribution": "dalenius.losses.raw",
             "Pure": "dalenius.losses.pure",
             "RandomizedResponse": "dalenius.losses.randomized_response",
@@ -70,9 +76,11 @@ __all__ = [
     "BoundedRange",
     "Comparison",
     "Composition",
+    "Cost",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePair",
+    "Filter",
     "Gaussian",
     "GaussianDP",
     "GaussianMixture",
@@ -80,6 +88,7 @@ __all__ = [
     "Loss",
     "MeanConcentrated",
     "Mixture",
+    "Odometer",
     "PrivacyLossDistribution",
     "Pure",
     "RandomizedResponse",

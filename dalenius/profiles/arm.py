@@ -23,7 +23,7 @@ from dalenius.profiles.window import Window
 BLOCK = 32
 """Angles are computed as sums of one of BLOCK small angles and one large angle."""
 LOWER, NEGLIGIBLE = (0.3, 0.1), 1e-15
-"""Shares of a strip's height that are tried where the midpoint rule's error is not negligible at all of it."""
+"""Shares of a strip's height, tried where all of it leaves an error that is not negligible."""
 PIECES = np.arange(129) / 128
 """A vertical side is bounded piece by piece."""
 

@@ -60,7 +60,7 @@ class Jumps:
         return float(np.logaddexp(bulk, more)) + 4 * FUNCTION * (1 + abs(bulk))
 
     def log_far(self, extent: float, theta: float, calm: float) -> float:
-        """At least log|G| for |Im z| ≥ extent, the x-contour moved by θ for jumps and by `calm` for the bulk."""
+        """At least log|G| for |Im z| ≥ extent: jumps on an x-contour moved by θ, the bulk by `calm`."""
         log_a, log_b, error = self.sizes
         whole = float(np.logaddexp(log_a, log_b)) + error
         gap = self.arms[1].gap_decay(extent, theta) + 1e-300

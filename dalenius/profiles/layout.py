@@ -204,8 +204,8 @@ def fine(
 ) -> Window:
     """The window of part i on a grid fine enough for the midpoint rule, and for a cutoff of `width`.
 
-    The cutoff is moved onto a cell edge, unless it is to be kept. Only what lies right of `start` is looked at;
-    what is smaller than all by e^{−depth} is left out.
+    The cutoff is moved onto a cell edge, unless it is to be kept. Only what lies right of `start` is
+    looked at; what is smaller than all by e^{−depth} is left out.
     """
     width = cutoff.width if width is None else width
     part, coarse = sketch.parts[i], sketch.grids[i]

@@ -195,7 +195,7 @@ class MixtureProfile:
         for balance in (False, True) if delta > 0 and not self.others else ():
             if found is None or found[1] - found[0] > max(NARROW * found[1], SMALL):
                 other = self._solved(delta, balance)
-                found = tighter(found, lambda other=other: other) if found and other else found or other
+                found = overlap(found, other) if found and other else found or other
         if found is None or found[1] - found[0] > max(WIDE * found[1], SMALL):
             return tighter(found or (0.0, math.inf), lambda: discrete_profile(self.worst).epsilon(delta))
         return found
@@ -246,9 +246,13 @@ def between(low: float, high: float, guess: float) -> float:
 
 
 def tighter(known: tuple[float, float], other: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+    """The same, narrowed by another enclosure."""
+    return overlap(known, other())
+
+
+def overlap(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     """The intersection of two enclosures of one number."""
-    low, high = other()
-    return max(known[0], low), min(known[1], high)
+    return max(one[0], other[0]), min(one[1], other[1])
 
 
 def solve(reading: Reading | PlainReading, delta: float, epsilon: float) -> float:

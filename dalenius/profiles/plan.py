@@ -19,6 +19,8 @@ from dalenius.profiles.pair import Floats
 
 LOG_TAU = math.log(1e-12)
 """Each analytic error term is aimed at this fraction of δ."""
+MANY = 30
+"""Below so many releases a few digits less do."""
 GAIN = 4.0
 """By how much cutoffs near ε must lower the logarithm of the integrand to be worth their nodes."""
 LOG_LATE = math.log(1e-11)
@@ -48,8 +50,8 @@ class Sketch:
 
     @cached_property
     def target(self) -> float:
-        """log of the error aimed at."""
-        return self.log_delta + LOG_TAU
+        """log of the error aimed at: many releases call for more digits of δ, as round-off takes some."""
+        return self.log_delta + (LOG_TAU if sum(part.times for part in self.parts) >= MANY else 0.8 * LOG_TAU)
 
     @cached_property
     def cuts(self) -> tuple[tuple[float, float], ...]:

@@ -101,7 +101,7 @@ def read_at(
 ) -> Reading | None:
     """Lay a contour for ε; None where it would need too many nodes. Overflow only widens a bound.
 
-    Bulk and jumps are told apart in the valley between them or, which costs more nodes, so as to balance them.
+    Bulk and jumps are told apart in the valley between them or, at more nodes, so as to balance them.
     """
     with np.errstate(all="ignore"):
         try:

@@ -1,0 +1,89 @@
+"""The least μ such that a loss, but for a chance s, is no easier to attack than N(μ, 1) against N(0, 1).
+
+That is: δ(ε) ≤ s + (1 − s) δ_μ(ε) at every ε, in both directions, the profile of Gaussians that give
+everything away with probability s. In x = e^ε both profiles are convex. Between two knots that of the loss
+lies below its chord, and δ_μ above its tangents at the knots, whose slope is −Φ(−μ/2 − ε/μ). The chord is
+below the higher of two tangents everywhere between the knots if it is at the knots and where the tangents
+meet, since the difference is concave. Beyond the last knot δ ≤ s.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr
+
+from dalenius.losses.loss import Loss
+from dalenius.losses.routes import profiles
+from dalenius.profiles.gaussian_pairs import ShiftPair
+from dalenius.profiles.pair import Floats
+from dalenius.profiles.profile import Profile, sample
+from dalenius.profiles.rounding import floor
+
+COARSE, FINE = 17, 97
+"""At how many ε the two profiles are compared, for a first look and for an answer."""
+MARGIN = 1e-11
+"""More than all rounding here, relative: a few operations on numbers with fourteen digits."""
+DIGITS = 5
+"""The answer is a decimal with so many digits, rounded up."""
+MOST_EPSILON = 300.0
+"""A loss that reaches further is left to other measures."""
+
+
+@lru_cache(maxsize=256)
+def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction | None:
+    """μ, to a few digits from above; None where a chance of `slack` does not cover what is infinite."""
+    if loss.directions() is None or not slack > 0:
+        return None
+    top = loss.epsilon(slack / 2).upper
+    if not top < MOST_EPSILON:
+        return None
+    at = np.linspace(0.0, max(top, 1e-9), knots)
+    chance = floor(slack)
+    most = np.maximum.reduce([_most(profile, at, chance / 4) for profile in profiles(loss)])
+    if not most[-1] <= chance:
+        return None
+    low, high = _bracket(at, most, chance)
+    while high - low > 10.0**-DIGITS * high:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if dominates(middle, at, most, chance) else (middle, high)
+    return Fraction(high)
+
+
+def _most(profile: Profile, knots: Floats, negligible: float) -> Floats:
+    """At least δ at the knots, looked at until it is negligible: it only falls."""
+    inside = knots <= profile.epsilon(negligible)[1]
+    values = np.full_like(knots, negligible)
+    values[inside] = sample(profile, knots[inside])[1]
+    return np.minimum.accumulate(values)
+
+
+def _bracket(knots: Floats, most: Floats, chance: float) -> tuple[float, float]:
+    """A μ that is too small, or as good as nothing, and one that is not."""
+    high = 1e-6
+    while not dominates(high, knots, most, chance):
+        high *= 2
+    return high / 2, high
+
+
+def dominates(mu: float, knots: Floats, most: Floats, chance: float) -> bool:
+    """Whether the chain of chords through `most` lies below the profile of leaking Gaussians."""
+    least = ShiftPair(Fraction(mu)).hockey(knots)[0]
+    profile = (chance + (1 - chance) * least) * (1 - MARGIN)
+    if np.any(most > profile):
+        return False
+    x = np.exp(knots)
+    slope = (1 - chance) * ndtr(-mu / 2 - knots / mu)
+    flat, steep = slope[1:] * (1 - MARGIN), slope[:-1] * (1 + MARGIN)
+    gap = np.diff(x)
+    # From the left a fall of `steep`, from the right a rise of `flat`: they meet `along` the cell.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        along = (profile[:-1] - profile[1:] - flat * gap) / ((steep - flat) * gap)
+    along = np.clip(np.nan_to_num(along, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    from_left = profile[:-1] - steep * gap * along
+    from_right = profile[1:] + flat * gap * (1 - along)
+    chord = most[:-1] + (most[1:] - most[:-1]) * along
+    return bool(np.all(chord <= np.maximum(from_left, from_right) * (1 - MARGIN)))
