@@ -46,18 +46,36 @@ def table(columns: Columns, measures: Sequence[str], caption: str) -> str:
     return "\n".join([*(text.rstrip() for text in written.getvalue().rstrip().splitlines()), caption])
 
 
-def page(columns: Columns, measures: Sequence[str], caption: str, *, alarm: str | None = None) -> str:
-    """A table for a notebook: HTML that needs nothing else."""
+def page(
+    columns: Columns,
+    measures: Sequence[str],
+    caption: str,
+    *,
+    notes: Sequence[tuple[str, str]] = (),
+    alarm: str | None = None,
+) -> str:
+    """A table for a notebook: HTML that needs nothing else. Notes are folded away under it."""
     head, rows = _rows(columns, measures, ROWS_IN_PAGE)
+    right = {harmless(measure) for measure in measures}
+    styles = [' style="text-align:right"' if name in right else ' style="text-align:left"' for name in head]
     warning = f'<p style="color:#b00020"><strong>{escape(alarm)}</strong></p>' if alarm else ""
-    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{_cells('td', row, styles)}</tr>" for row in rows)
     under = f'<caption style="caption-side:bottom;text-align:left">{escape(caption)}</caption>'
-    return f"{warning}<table>{under}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table>{under}<thead><tr>{_cells('th', head, styles)}</tr></thead><tbody>{body}</tbody></table>"
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(harmless(text))}</dd>" for name, text in notes)
+    folded = f"<details><summary>Receipt</summary><dl>{listed}</dl></details>" if notes else ""
+    return f"{warning}{table}{folded}"
+
+
+def _cells(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
+    each = zip(texts, styles, strict=True)
+    return "".join(f"<{tag}{style}>{escape(text)}</{tag}>" for text, style in each)
 
 
 def number(value: Any) -> str:
     """A cell by itself."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
     return "–" if value is None else harmless(str(value))

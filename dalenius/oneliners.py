@@ -7,8 +7,13 @@
 
 `laplace` and `gaussian` take a value that the caller computed, the others a column with one record for each
 unit: an array, a series or a list. Values are clipped to [lower, upper], which are public and never taken
-from the data; what holds no number (NaN, None) contributes nothing, as if the record were absent. A unit with
-several records has `ids` and `per_unit`. With delta=0 noise is Laplace; else the law with the shorter bar.
+from the data; what holds no number (NaN, None) contributes nothing to a sum, a mean or a median, as if the
+record were absent. `count` counts every record, whatever it holds. A unit with several records has `ids` and
+`per_unit`. With delta=0 noise is Laplace; else the law with the shorter bar.
+
+Numbers are rounded onto a fine grid, which follows from the other arguments alone: neither from values nor
+from their type, as a single null turns a column of integers into one of floats. Whole numbers that shall stay
+whole are asked for by grid=Grid(0), from `dalenius.privacy`.
 
 The result is uncharged: add up the losses of all releases about the same units.
 """
@@ -16,22 +21,21 @@ The result is uncharged: add up the losses of all releases about the same units.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.mechanisms import contributions
-from dalenius.mechanisms.additive import Additive, read_sensitivity
+from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.bounded_mean import BoundedMean
 from dalenius.mechanisms.bounded_sum import BoundedSum
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.histogram import Histogram
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.mechanisms.laplace_ratio import check_epsilon
 from dalenius.mechanisms.quantile import Quantile
-from dalenius.mechanisms.ranged import Ranged
-from dalenius.mechanisms.tally import Noise, per_unit_count
+from dalenius.mechanisms.tally import MOST_BOUND, Noise, check_bounds, per_unit_count
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid
@@ -39,7 +43,7 @@ from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Relation, Unit
 from dalenius.release import Cell, Release
 
-Kind = TypeVar("Kind", bound=Ranged)
+Kind = TypeVar("Kind")
 
 _BOUNDS = "the least and the most a value may be, from public knowledge"
 _MEANING = {
@@ -58,15 +62,14 @@ def laplace(
     sensitivity: Sensitivity | Number | None = None,
     epsilon: Number | None = None,
     delta: Number = 0,
+    grid: Grid | None = None,
     unit: Unit | None = None,
 ) -> Release:
     """A number, or a vector with a `Sensitivity`, under Laplace noise."""
     stated, limit = _given("laplace", sensitivity=sensitivity, epsilon=epsilon)
     bound = _sensitivity(value, stated, unit)
-    grid = _whole_grid(_integers(value), bound)
-    return Laplace.calibrate(epsilon=limit, delta=delta, sensitivity=bound, grid=grid).release(
-        value, unit=unit
-    )
+    made = Laplace.calibrate(epsilon=numbers.epsilon(limit), delta=delta, sensitivity=bound, grid=grid)
+    return made.release(value, unit=unit)
 
 
 def gaussian(
@@ -75,14 +78,14 @@ def gaussian(
     sensitivity: Sensitivity | Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    grid: Grid | None = None,
     unit: Unit | None = None,
 ) -> Release:
     """A number, or a vector with a `Sensitivity`, under Gaussian noise."""
     stated, limit, failure = _given("gaussian", sensitivity=sensitivity, epsilon=epsilon, delta=delta)
     bound = _sensitivity(value, stated, unit)
-    grid = _whole_grid(_integers(value), bound)
-    mechanism = Gaussian.calibrate(epsilon=limit, delta=failure, sensitivity=bound, grid=grid)
-    return mechanism.release(value, unit=unit)
+    made = Gaussian.calibrate(epsilon=numbers.epsilon(limit), delta=failure, sensitivity=bound, grid=grid)
+    return made.release(value, unit=unit)
 
 
 def count(
@@ -94,24 +97,28 @@ def count(
     ids: Any = None,
     unit: Unit | None = None,
 ) -> Release:
-    """How many records there are."""
-    (limit,) = _given("count", epsilon=epsilon)
+    """How many records there are, those that hold nothing (NaN, None) among them."""
+    (given,) = _given("count", epsilon=epsilon)
     if _relation(unit) != "add_remove":
         raise NotSound(
             "Only under add_remove is the number of records private.",
             remedy="Publish len(records) as it is, or pass a unit with relation='add_remove'.",
         )
-    most = per_unit_count(per_unit, "per_unit")
+    limit, most = numbers.epsilon(given), per_unit_count(per_unit, "per_unit")
+    check_epsilon(limit, most)
     laws: dict[Noise, Callable[..., Additive]] = {
         "laplace": Laplace.calibrate,
         "gaussian": Gaussian.calibrate,
     }
 
-    def law(noise: Noise) -> Additive:
+    def made(noise: Noise) -> Additive:
         return laws[noise](epsilon=limit, delta=delta, sensitivity=most, grid=Grid(0), exact=True)
 
-    mechanism = min((law(noise) for noise in _noises(delta)), key=lambda made: made.error())
-    size = len(records) if ids is None else int(contributions.kept(ids, most).sum())
+    mechanism = _shortest(made, delta, lambda law: law)
+    size = contributions.size(records, "records")
+    if ids is not None:
+        contributions.same_length(ids, size)
+        size = int(contributions.kept(ids, most).sum())
     return mechanism.release(size, name="n", unit=unit)
 
 
@@ -124,13 +131,12 @@ def sum(
     delta: Number = 0,
     per_unit: int = 1,
     ids: Any = None,
+    grid: Grid | None = None,
     unit: Unit | None = None,
 ) -> Release:
     """The sum of a column."""
-    given = _given("sum", lower=lower, upper=upper, epsilon=epsilon)
-    column = contributions.column(values)
-    mechanism = _least(BoundedSum, column, *given, delta=delta, per_unit=per_unit, unit=unit)
-    return mechanism.release(column, ids=ids, unit=unit)
+    low, high, limit = _given("sum", lower=lower, upper=upper, epsilon=epsilon)
+    return _ranged(BoundedSum, values, low, high, limit, delta, per_unit, ids, grid, unit)
 
 
 def mean(
@@ -142,13 +148,12 @@ def mean(
     delta: Number = 0,
     per_unit: int = 1,
     ids: Any = None,
+    grid: Grid | None = None,
     unit: Unit | None = None,
 ) -> Release:
     """The mean of a column."""
-    given = _given("mean", lower=lower, upper=upper, epsilon=epsilon)
-    column = contributions.column(values)
-    mechanism = _least(BoundedMean, column, *given, delta=delta, per_unit=per_unit, unit=unit)
-    return mechanism.release(column, ids=ids, unit=unit)
+    low, high, limit = _given("mean", lower=lower, upper=upper, epsilon=epsilon)
+    return _ranged(BoundedMean, values, low, high, limit, delta, per_unit, ids, grid, unit)
 
 
 def median(
@@ -163,10 +168,11 @@ def median(
     """The median of a column, one record of each unit. Its error depends on the data, so it has no bar."""
     low, high, limit = _given("median", lower=lower, upper=upper, epsilon=epsilon)
     relation = _relation(unit)
+    check_bounds(numbers.exact(low, "lower"), numbers.exact(high, "upper"))
+    mechanism = Quantile.calibrate(epsilon=limit, delta=delta, lower=low, upper=high, relation=relation)
     column = contributions.column(values)
     if relation == "add_remove":
         column = column[~contributions.missing(column)]
-    mechanism = Quantile.calibrate(epsilon=limit, delta=delta, lower=low, upper=high, relation=relation)
     return mechanism.release(column, name="median", unit=unit)
 
 
@@ -184,8 +190,10 @@ def histogram(
 
     A unit with several records has `ids`, and counts once in each of at most `per_unit` categories.
     """
-    listed, limit = _given("histogram", categories=categories, epsilon=epsilon)
-    most = per_unit_count(per_unit, "per_unit")
+    listed, given = _given("histogram", categories=categories, epsilon=epsilon)
+    contributions.size(values, "values")
+    limit, most = numbers.epsilon(given), per_unit_count(per_unit, "per_unit")
+    check_epsilon(limit, most * (2 if _relation(unit) == "replace" else 1))
     if most > 1 and ids is None:
         raise InvalidArgument(
             "Several records of a unit may fall in one category.",
@@ -197,8 +205,7 @@ def histogram(
             epsilon=limit, delta=delta, categories=listed, noise=noise, l0=most, relation=_relation(unit)
         )
 
-    mechanism = min((made(noise) for noise in _noises(delta)), key=lambda found: found.additive.error())
-    return mechanism.release(values, ids=ids, unit=unit)
+    return _shortest(made, delta, lambda found: found.additive).release(values, ids=ids, unit=unit)
 
 
 def _given(function: str, **arguments: object) -> list[Any]:
@@ -214,29 +221,24 @@ def _given(function: str, **arguments: object) -> list[Any]:
 
 
 def _relation(unit: Unit | None) -> Relation:
+    if unit is not None and not isinstance(unit, Unit):
+        raise InvalidArgument("unit must be a Unit.", remedy="Pass unit=Unit('person'), or leave it out.")
     return "add_remove" if unit is None else unit.relation
 
 
-def _noises(delta: Number) -> tuple[Noise, ...]:
-    return ("laplace",) if numbers.delta(delta) == 0 else ("laplace", "gaussian")
-
-
-def _least(
-    kind: type[Kind],
-    column: Any,
+def _ranged(
+    kind: type[BoundedSum] | type[BoundedMean],
+    values: Any,
     lower: Number,
     upper: Number,
     epsilon: Number,
-    *,
     delta: Number,
     per_unit: int,
+    ids: Any,
+    grid: Grid | None,
     unit: Unit | None,
-) -> Kind:
-    """The mechanism with the noise that reaches less far; whole numbers stay whole."""
-    ends = [numbers.exact(lower, "lower"), numbers.exact(upper, "upper")]
-    whole = column.dtype.kind in "biu" and all(end.denominator == 1 for end in ends)
-
-    def made(noise: Noise) -> Kind:
+) -> Release:
+    def made(noise: Noise) -> BoundedSum | BoundedMean:
         return kind.calibrate(
             epsilon=epsilon,
             delta=delta,
@@ -245,29 +247,41 @@ def _least(
             per_unit=per_unit,
             noise=noise,
             relation=_relation(unit),
-            grid=Grid(0) if whole else None,
+            grid=grid,
         )
 
-    return min((made(noise) for noise in _noises(delta)), key=lambda found: found.additive.error())
+    return _shortest(made, delta, lambda found: found.additive).release(values, ids=ids, unit=unit)
+
+
+def _shortest(made: Callable[[Noise], Kind], delta: Number, noise: Callable[[Kind], Additive]) -> Kind:
+    """The mechanism with the noise that reaches less far."""
+    laws: tuple[Noise, ...] = ("laplace",) if numbers.delta(delta) == 0 else ("laplace", "gaussian")
+    return min(map(made, laws), key=lambda mechanism: noise(mechanism).error())
 
 
 def _sensitivity(value: Any, stated: Sensitivity | Number, unit: Unit | None) -> Sensitivity:
-    if np.ndim(value) and not isinstance(stated, Sensitivity):
+    relation, single = _relation(unit), _single(value)
+    if isinstance(stated, Sensitivity):
+        return stated if unit is None else stated.under(relation)
+    if not single:
         raise InvalidArgument(
             "A vector needs a sensitivity that says in how many entries one unit makes a difference.",
             remedy="Pass Sensitivity(l0=…, linf=…), or Sensitivity(l0=…, l1=…).",
         )
-    if not isinstance(stated, Sensitivity):
-        return Sensitivity(l0=1, linf=read_sensitivity(stated).linf, relation=_relation(unit))
-    return stated if unit is None else stated.under(unit.relation)
+    bound = numbers.positive(stated, "sensitivity")
+    if not 1 <= bound * MOST_BOUND <= MOST_BOUND**2:
+        raise InvalidArgument(
+            "sensitivity must be from 1e-100 to 1e100.",
+            remedy="Choose sensitivity in that range, or another unit of measurement.",
+        )
+    return Sensitivity.of_number(bound, relation=relation)
 
 
-def _integers(value: Any) -> bool:
-    """Whether the value is of an integer type, which is a fact of the schema."""
-    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u")
-
-
-def _whole_grid(whole: bool, bound: Sensitivity) -> Grid | None:
-    """Whole numbers of whole sensitivity stay whole, which costs nothing for one number."""
-    exact = bound.linf is not None and Fraction(bound.linf).denominator == 1
-    return Grid(0) if whole and exact and bound.l0 == 1 else None
+def _single(value: Any) -> bool:
+    """Whether it is one number, and not a vector; rows of different lengths are neither."""
+    try:
+        return np.ndim(value) == 0
+    except ValueError:
+        raise InvalidArgument(
+            "value must be a number or a vector of numbers.", remedy="Pass a number, or an array."
+        ) from None

@@ -23,7 +23,6 @@ from fractions import Fraction
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.bounded_mean import BoundedMean
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.mechanism import risk
 from dalenius.mechanisms.tally import Noise
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -50,23 +49,25 @@ def people_needed(
     the error of drawing the people from it at random.
     """
     limit = numbers.positive(error, "error")
-    alpha = risk(1 - numbers.exact(confidence, "confidence"))
+    alpha = 1 - numbers.confidence(confidence)
+    budget = numbers.epsilon(epsilon)
     if (lower is None) != (upper is None):
         raise InvalidArgument("A mean needs lower and upper.", remedy="Pass both, or neither for a count.")
-    if population is not None and not isinstance(population, int | float | Fraction):
+    if population is not None and not (isinstance(population, int | float | Fraction) and population >= 1):
         raise InvalidArgument(
-            "population must be a number.", remedy="Pass population such as 50_000, or math.inf."
+            "population must be a number, 1 or more.",
+            remedy="Pass how many people it has, such as population=50_000, or math.inf.",
         )
     if lower is None or upper is None:
         if noise != "laplace":
             raise InvalidArgument("A count has Laplace noise.", remedy="Leave noise out, or state bounds.")
-        return _count(limit, alpha, epsilon, delta, population)
-    mechanism = BoundedMean.calibrate(epsilon=epsilon, delta=delta, lower=lower, upper=upper, noise=noise)
+        return _count(limit, alpha, budget, delta, population)
+    mechanism = BoundedMean.calibrate(epsilon=budget, delta=delta, lower=lower, upper=upper, noise=noise)
     width = mechanism.upper - mechanism.lower
     part = alpha if population is None else alpha / 2
     reach = Fraction(mechanism.additive.reach(part / 2)) * mechanism.step / width
     if population is None:
-        return math.ceil(width * reach / limit + 2 * reach)
+        return max(1, math.ceil(width * reach / limit + 2 * reach))
     return _sampled(limit, part, width, reach, population)
 
 
@@ -77,14 +78,12 @@ def _count(limit: Fraction, alpha: Fraction, epsilon: Number, delta: Number, pop
             remedy="Pass lower=0 and upper=1 for the share of people who have something.",
         )
     mechanism = Laplace.calibrate(epsilon=epsilon, delta=delta, sensitivity=1, grid=Grid(0), exact=True)
-    return math.ceil(mechanism.reach(alpha) / limit)
+    return max(1, math.ceil(mechanism.reach(alpha) / limit))
 
 
 def _sampled(limit: Fraction, alpha: Fraction, width: Fraction, reach: Fraction, population: float) -> int:
     """The least number for both errors: the sum of them falls as the number grows."""
-    size = float(population)
-    if not size >= 1:
-        raise InvalidArgument("population must be 1 or more.", remedy="Pass how many people it has.")
+    size = float(population) if population <= MOST_PEOPLE else math.inf
 
     def off(people: int) -> float:
         noisy = float(width * reach / (people - 2 * reach)) if people > 2 * reach else math.inf

@@ -5,9 +5,9 @@ event E that tells them apart: (ε, δ)-privacy demands P_a(E) ≤ e^ε P_b(E) +
 
     ε ≥ log((p − δ)/q)   for every p ≤ P_a(E), q ≥ P_b(E).
 
-A fifth of the draws choose the direction and the event, among the sets where a score is large: the
-likelihood ratio where the law is closed (by Neyman and Pearson no test does better), else its estimate from
-frequencies, else the number itself. The others, which the choice never saw, give p and q by the exact
+The event is a set where a score is large: see `scores`. A fifth of the draws choose the score, the direction
+and the event. Where several pairs may leak as much (the same move in other entries), as many draws again,
+shared among them, first choose the pair. The others, which no choice ever saw, give p and q by the exact
 binomial intervals of Clopper and Pearson (1934), each at half the risk: the bound is wrong with probability
 at most 1 − confidence, whatever the mechanism. `attainable` is the pair's ε at δ, from its exact law.
 """
@@ -15,28 +15,27 @@ at most 1 − confidence, whatever the mechanism. `attainable` is the pair's ε 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dalenius.audits.scores import EXACT, Case, Scores, key, scores
 from dalenius.losses.bound import Bound
-from dalenius.mechanisms.mechanism import Law, Mechanism
+from dalenius.mechanisms.mechanism import Floats, Law, Mechanism
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-
-Floats = NDArray[np.float64]
-Scores = Callable[[NDArray[Any]], Floats]
 
 TRIALS = 400_000
 """Draws from each of the two inputs, where nothing else is asked for."""
 LEVELS = 512
 """Thresholds among which the event is chosen."""
-FEW = 4096
-"""Up to so many different outcomes are told apart by their frequencies."""
+DOUBT = 0.95
+"""What a learned score promises counts for so much less, as chance has a share in it."""
+AT_ONCE = 2**23
+"""So many numbers are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +74,17 @@ def audit(
     """Attack the mechanism's claim on its worst case, at `delta` (chosen if None)."""
     failure = numbers.delta(_likely(mechanism) if delta is None else delta)
     sure, count = numbers.probability(confidence, "confidence"), numbers.count(trials, "trials", least=100)
-    pair = mechanism.worst_case()
-    draws = [mechanism.sample(value, count) for value in pair]
-    laws = [mechanism.probabilities(value) for value in pair]
-    first = count // 5
-    score, family = _score(laws, [d[:first] for d in draws])
-    train, test = ([score(d[s]) for d in draws] for s in (slice(0, first), slice(first, None)))
-    lower = _lower(train, test, float(failure), float(1 - sure))
+    first, case = count // 5, _most_telling(mechanism, count // 5, float(failure))
+    attack = _attack(mechanism, case, first, float(failure))
+    laws = attack.laws or [mechanism.probabilities(value) for value in case]
     return Audit(
-        lower,
+        attack.lower(mechanism, count - first, float(1 - sure)),
         mechanism.loss.epsilon(failure),
         _attainable(laws, float(failure)),
         float(failure),
         sure,
         count,
-        family,
+        attack.family,
     )
 
 
@@ -99,76 +94,76 @@ def _likely(mechanism: Mechanism) -> Fraction:
     return Fraction(0) if pure else Fraction(f"{mechanism.loss.advantage().upper / 4:.2g}")
 
 
-def _score(laws: list[Law | None], draws: list[NDArray[Any]]) -> tuple[Scores, str]:
-    known = [law for law in laws if law is not None]
-    if len(known) == 2:
-        return _ratio(*(dict(zip(law.outcomes, law.masses.tolist(), strict=True)) for law in known)), (
-            "tests by the exact likelihood ratio"
-        )
-    names = [_names(d) for d in draws]
-    kinds = np.unique(np.concatenate(names))
-    if len(kinds) <= FEW:
-        counts = [dict(zip(*np.unique(n, return_counts=True), strict=True)) for n in names]
-        shares = [
-            {k: (c.get(k, 0) + 0.5) / len(n) for k in kinds} for c, n in zip(counts, names, strict=True)
+@dataclass(frozen=True)
+class _Attack:
+    """Sets of large scores, or of small ones, and which input they favour."""
+
+    case: Case
+    laws: list[Law | None]
+    score: Scores
+    family: str
+    delta: float
+    hope: float
+    sign: int
+    first: int
+    level: float
+
+    def lower(self, mechanism: Mechanism, size: int, risk: float) -> float:
+        """The bound from fresh draws."""
+        hits = [
+            sum(
+                int(np.count_nonzero(self.sign * s >= self.level))
+                for s in _scored(mechanism, v, size, self.score)
+            )
+            for v in self.case
         ]
-        return _ratio(*shares), "tests by estimated frequencies"
-    return lambda values: np.asarray(values, dtype=np.float64).reshape(len(values), -1)[
-        :, 0
-    ], "threshold tests"
+        least = _clopper(hits[self.first], size, risk / 2, lower=True)
+        most = _clopper(hits[1 - self.first], size, risk / 2, lower=False)
+        return max(0.0, math.log((least - self.delta) / most)) if least > self.delta else 0.0
 
 
-def _ratio(first: dict[Any, float], second: dict[Any, float]) -> Scores:
-    """log P_a/P_b of each outcome."""
-    outcomes = sorted({*first, *second}, key=_key)
-    with np.errstate(divide="ignore"):
-        p, q = (np.log([side.get(o, 0.0) for o in outcomes]) for side in (first, second))
-    with np.errstate(invalid="ignore"):
-        # Outcomes of one ratio must not be told apart by its last digit: a lucky few would win the training.
-        ratios = np.round(np.nan_to_num(p - q, nan=0.0, posinf=1e9, neginf=-1e9), 9)
-    keys = np.array([_key(o) for o in outcomes])
-
-    def score(values: NDArray[Any]) -> Floats:
-        found = _names(values)
-        place = np.clip(np.searchsorted(keys, found), 0, len(keys) - 1)
-        return np.where(keys[place] == found, ratios[place], 0.0)
-
-    return score
+def _most_telling(mechanism: Mechanism, size: int, delta: float) -> Case:
+    """The case that promises most, each tried on its share of `size` draws."""
+    cases = mechanism.cases()
+    if len(cases) == 1:
+        return cases[0]
+    attacks = (_attack(mechanism, case, max(1, size // len(cases)), delta) for case in cases)
+    return max(attacks, key=lambda attack: attack.hope).case
 
 
-def _key(outcome: Any) -> Any:
-    return float(outcome) if isinstance(outcome, int | float | Fraction) else str(outcome)
+def _attack(mechanism: Mechanism, case: Case, size: int, delta: float) -> _Attack:
+    """The event that promises most on `size` draws from each input."""
+    known, laws = scores(mechanism, case, size)
+    found = []
+    for family, score in known.items():
+        train = [np.concatenate([*_scored(mechanism, value, size, score)]) for value in case]
+        for sign, first in ((1, 0), (1, 1), (-1, 0), (-1, 1)):
+            hope, level = _hope(train, sign, first, delta)
+            hope *= 1 if family == EXACT or hope < 0 else DOUBT
+            found.append(_Attack(case, laws, score, family, delta, hope, sign, first, level))
+    return max(found, key=lambda attack: attack.hope)
 
 
-def _names(values: NDArray[Any]) -> NDArray[Any]:
-    """Outcomes as numbers or texts that compare: rows of several numbers as texts."""
-    if values.ndim == 1:
-        return values.astype(np.float64) if values.dtype.kind in "biuf" else values.astype(str)
-    rows, place = np.unique(values, axis=0, return_inverse=True)
-    return np.array([str(tuple(row)) for row in rows.tolist()])[place.reshape(-1)]
+def _scored(mechanism: Mechanism, value: Any, size: int, score: Scores) -> Iterator[Floats]:
+    """The scores of `size` draws, some at a time."""
+    width = max(1, np.size(mechanism.sample(value, 1)))
+    for start in range(0, size, max(1, AT_ONCE // width)):
+        yield score(mechanism.sample(value, min(max(1, AT_ONCE // width), size - start)))
 
 
-def _lower(train: list[Floats], test: list[Floats], delta: float, risk: float) -> float:
-    """The bound from the test draws at the event chosen on the training draws."""
-    best, chosen = -math.inf, (1, 0, math.inf)
-    for sign, first in ((1, 0), (1, 1), (-1, 0), (-1, 1)):
-        a, b = (np.sort(sign * train[k]) for k in (first, 1 - first))
-        levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.0, 1.0, LEVELS)))
-        p = 1 - np.searchsorted(a, levels) / len(a)
-        q = 1 - np.searchsorted(b, levels) / len(b)
-        # What the exact intervals will cost is foreseen by two of their standard deviations.
-        spread = 2.6
-        least = p - spread * np.sqrt(np.maximum(p * (1 - p), 1 / len(a)) / len(a)) - delta
-        most = q + spread * np.sqrt(np.maximum(q * (1 - q), 1 / len(b)) / len(b)) + 4 / len(b)
-        hopes = np.where(least > 0, np.log(np.maximum(least, 1e-300) / most), -math.inf)
-        i = int(np.argmax(hopes))
-        if hopes[i] > best:
-            best, chosen = float(hopes[i]), (sign, first, float(levels[i]))
-    sign, first, level = chosen
-    hits = [int(np.count_nonzero(sign * s >= level)) for s in (test[first], test[1 - first])]
-    least_p = _clopper(hits[0], len(test[first]), risk / 2, lower=True)
-    most_q = _clopper(hits[1], len(test[1 - first]), risk / 2, lower=False)
-    return max(0.0, math.log((least_p - delta) / most_q)) if least_p > delta else 0.0
+def _hope(train: list[Floats], sign: int, first: int, delta: float) -> tuple[float, float]:
+    """The best bound to be hoped for of this direction, and its threshold."""
+    a, b = (np.sort(sign * train[k]) for k in (first, 1 - first))
+    levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.0, 1.0, LEVELS)))
+    p = 1 - np.searchsorted(a, levels) / len(a)
+    q = 1 - np.searchsorted(b, levels) / len(b)
+    # What the exact intervals will cost is foreseen by so many of their standard deviations.
+    spread = 2.6
+    least = p - spread * np.sqrt(np.maximum(p * (1 - p), 1 / len(a)) / len(a)) - delta
+    most = q + spread * np.sqrt(np.maximum(q * (1 - q), 1 / len(b)) / len(b)) + 4 / len(b)
+    hopes = np.where(least > 0, np.log(np.maximum(least, 1e-300) / most), -math.inf)
+    best = int(np.argmax(hopes))
+    return float(hopes[best]), float(levels[best])
 
 
 def _clopper(hits: int, trials: int, risk: float, *, lower: bool) -> float:
@@ -185,9 +180,12 @@ def _attainable(laws: list[Law | None], delta: float) -> float | None:
     known = [law for law in laws if law is not None]
     if len(known) != 2:
         return None
-    sides = [dict(zip(law.outcomes, law.masses.tolist(), strict=True)) for law in known]
-    outcomes = list({*sides[0], *sides[1]})
-    p, q = (np.array([side.get(o, 0.0) for o in outcomes]) for side in sides)
+    keys = [np.array([key(outcome) for outcome in law.outcomes]) for law in known]
+    kinds, place = np.unique(np.concatenate(keys), return_inverse=True)
+    ends = np.split(place, [len(keys[0])])
+    p, q = np.zeros((2, len(kinds)))
+    for side, end, law in zip((p, q), ends, known, strict=True):
+        np.add.at(side, end, law.masses)
     rest = 2 * max(law.rest for law in known)
     return max(_epsilon(p, q, delta, rest), _epsilon(q, p, delta, rest))
 

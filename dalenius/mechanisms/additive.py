@@ -14,96 +14,65 @@ grid's arithmetic does to the output is post-processing.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.fields import Field
-from dalenius.mechanisms.mechanism import Law, Mechanism, risk
+from dalenius.losses.calibration import calibrate
+from dalenius.mechanisms.gridded import (
+    Bounded,
+    default_grid,
+    read_flag,
+    read_grid,
+    read_sensitivity,
+    real,
+    steps_of,
+    whole_steps,
+)
+from dalenius.mechanisms.mechanism import Floats, Law, risk
+from dalenius.mechanisms.moves import furthest, in_turn
+from dalenius.mechanisms.step_noise import LEFT_OUT, StepNoise
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import MOST, Grid, Steps
+from dalenius.privacy.quantized import MOST, Steps
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Unit
 from dalenius.release import AGGREGATE, CONFIDENCE, EXACT, Cell, Release
 
-MOST_LISTED = 1 << 21
-"""How far from its centre a law is listed."""
-LEFT_OUT = 1e-18
-"""How much of a law `probabilities` may leave out."""
+__all__ = [
+    "LEFT_OUT",
+    "Additive",
+    "Bounded",
+    "default_grid",
+    "least_noise",
+    "read_flag",
+    "read_grid",
+    "read_sensitivity",
+    "steps_of",
+]
+
+Kind = TypeVar("Kind", bound="Additive")
 
 
-class Bounded(Field):
-    """A field for a sensitivity: a number is that of one number, in every norm."""
-
-    def __init__(self) -> None:
-        super().__init__(_read, None, None)
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Bounded: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Sensitivity: ...
-    def __get__(self, instance: object | None, owner: type) -> Any:
-        return self.fetch(instance)
-
-    def __set__(self, instance: object, value: Sensitivity | Number) -> None:
-        self.store(instance, value)
-        instance.__dict__["of_one_number"] = not isinstance(value, Sensitivity)
-
-
-def _read(value: object, name: str) -> Sensitivity:
-    return value if isinstance(value, Sensitivity) else Sensitivity(l0=1, linf=numbers.positive(value, name))
-
-
-def read_sensitivity(value: Sensitivity | Number) -> Sensitivity:
-    """A sensitivity, or a number as that of one number."""
-    return _read(value, "sensitivity")
-
-
-class Additive(Mechanism):
+class Additive(StepNoise):
     """Noise of `scale` on values of `sensitivity`, in steps of `grid`."""
 
     scale: Any
     sensitivity: Any
-    grid: Grid | None
     exact: bool
-    of_one_number: bool
     norm: ClassVar[str]
     fineness: ClassVar[int]
 
     def __post_init__(self) -> None:
-        default = default_grid(self.sensitivity, self.norm, self.fineness)
+        default = default_grid(self.sensitivity, self.norm, self.fineness, self.scale)
         object.__setattr__(self, "grid", read_grid(self.grid, default))
         read_flag(self.exact, "exact")
         _ = self.loss
-
-    # What each of them says.
-
-    @abstractmethod
-    def draw(self, size: int) -> Steps:
-        """Noise, in steps."""
-
-    @abstractmethod
-    def masses(self, steps: Steps) -> NDArray[np.float64]:
-        """P(noise = k) for each k, as floats."""
-
-    @abstractmethod
-    def beyond(self, steps: int) -> float:
-        """At least P(|noise| > k)."""
-
-    # What follows from it.
-
-    @property
-    def step(self) -> Fraction:
-        """The distance between grid points."""
-        assert self.grid is not None
-        return self.grid.step
 
     @cached_property
     def charged(self) -> Sensitivity:
@@ -121,7 +90,7 @@ class Additive(Mechanism):
     ) -> Release:
         """Draw once on a private number or vector."""
         reach = self.reach(risk(1 - _confidence(confidence)))
-        if self.of_one_number and np.ndim(value) > 0:
+        if self.sensitivity.of_one_number and np.ndim(value) > 0:
             raise InvalidArgument(
                 "sensitivity was stated for one number, and value is a vector.",
                 remedy="Pass sensitivity=Sensitivity(l0=…, linf=…): how many entries one unit can change, "
@@ -146,54 +115,36 @@ class Additive(Mechanism):
         return found[:, 0] if np.ndim(value) == 0 else found
 
     def worst_case(self) -> tuple[Any, Any]:
-        """Nothing, and the whole sensitivity in one number."""
-        far = math.floor(min(self.charged.need(self.norm), self.charged.need("linf")))
-        return (0, far) if self.exact else (0, far * self.step)
+        """Nothing, and all of the sensitivity."""
+        return self.cases()[0]
+
+    def cases(self) -> list[tuple[Any, Any]]:
+        """All of the sensitivity in the first entries of a vector, and in later ones; or in one number."""
+        unit = 1 if self.exact else self.step
+        move = furthest(self.charged, self.norm)
+        if self.charged.l0 == 1:
+            return [(0, move[0] * unit)]
+        return [([0] * len(steps), [k * unit for k in steps]) for steps in in_turn(move, self.charged.l0)]
+
+    def log_ratio(self, draws: NDArray[Any], pair: tuple[Any, Any]) -> Floats:
+        """The sum over entries, whose noise is independent."""
+        found = np.rint(draws.reshape(len(draws), -1) / float(self.step)).astype(np.int64)
+        return self.log_ratios(found, *(self.steps(value) for value in pair))
 
     def probabilities(self, value: Any) -> Law | None:
         """The noise's law, moved; of a number, and where the grid is not too fine to list it."""
         if np.ndim(value) != 0:
             return None
         # As far beyond as neighbours may be apart, so that what one law leaves out the other lists.
-        reach = self.reach(Fraction(LEFT_OUT)) + math.floor(self.charged.need("linf"))
-        if reach > MOST_LISTED:
-            return None
-        steps = np.arange(-reach, reach + 1)
-        place = int(self.steps(value)[0])
-        outcomes = tuple((place + k) * self.step for k in steps.tolist())
-        return Law(outcomes, self.masses(steps), LEFT_OUT)
-
-    def error(self, alpha: Number = 1 - CONFIDENCE) -> float:
-        """The half-width of a number's error bar: P(|noise| > error) ≤ alpha, as near as the grid allows."""
-        return float(self.reach(risk(alpha)) * self.step)
-
-    def reach(self, alpha: Fraction) -> int:
-        """The least k with P(|noise| > k) ≤ alpha, in steps."""
-        if alpha not in self._reaches:
-            self._reaches[alpha] = self._reach(alpha)
-        return self._reaches[alpha]
-
-    @cached_property
-    def _reaches(self) -> dict[Fraction, int]:
-        """Those already asked for: they depend on public parameters only."""
-        return {}
-
-    def _reach(self, alpha: Fraction) -> int:
-        low, high = -1, 1
-        while self.beyond(high) > alpha:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.beyond(middle) > alpha else (low, middle)
-        return high
+        return self.listed(int(self.steps(value)[0]), math.floor(self.charged.need("linf")))
 
     def steps(self, value: Any) -> Steps:
         """The value in steps, saturated."""
         if self.exact:
-            return _whole(value)
+            return whole_steps(value)
         assert self.grid is not None
         flat = np.ravel(np.asarray(value, dtype=object)).tolist()
-        found = [max(-MOST, min(MOST, self.grid.aggregate(_real(v)))) for v in flat]
+        found = [max(-MOST, min(MOST, self.grid.aggregate(real(v)))) for v in flat]
         return np.array(found, dtype=np.int64)
 
     def values(self, steps: Steps) -> list[Cell]:
@@ -210,73 +161,11 @@ def _confidence(value: Number) -> Fraction:
     return found
 
 
-def read_grid(grid: object, default: Grid) -> Grid:
-    """A grid, or the default where there is none."""
-    if grid is not None and not isinstance(grid, Grid):
-        raise InvalidArgument(
-            "grid must be a Grid.", remedy="Pass Grid(0) for whole numbers, or leave it out."
-        )
-    return grid if isinstance(grid, Grid) else default
+def least_noise(draft: Kind, *, epsilon: Number, delta: Number) -> Kind:
+    """The draft with the least scale that makes one release (epsilon, delta)-differentially private."""
+    norm = draft.charged.need(draft.norm) * draft.step
 
+    def scaled(ratio: Fraction) -> Kind:
+        return cast(Kind, replace(cast(Any, draft), scale=ratio * norm))
 
-def read_flag(value: object, name: str) -> bool:
-    """True or False, and nothing that is merely taken for one."""
-    if not isinstance(value, bool):
-        raise InvalidArgument(f"{name} must be True or False.", remedy=f"Pass {name} as a bool.")
-    return value
-
-
-def default_grid(sensitivity: Sensitivity, norm: str, fineness: int) -> Grid:
-    """So fine that rounding onto it costs a share of at most 2^−fineness."""
-    return Grid.within(sensitivity.need(norm) / 2**fineness)
-
-
-def steps_of(sensitivity: Sensitivity, grid: Grid, *, exact: bool) -> Sensitivity:
-    """The sensitivity in grid steps: as it is where values are whole steps, rounding included elsewhere."""
-    if not exact:
-        charged = grid.charge(sensitivity)
-        if sensitivity.l0 == 1:
-            most = math.ceil(sensitivity.linf / grid.step) if sensitivity.linf is not None else None
-            return Sensitivity(l0=1, linf=most, relation=sensitivity.relation)
-        return charged
-    l1, l2, linf = (
-        None if bound is None else bound / grid.step
-        for bound in (sensitivity.l1, sensitivity.l2, sensitivity.linf)
-    )
-    whole = (None if bound is None else Fraction(math.floor(bound)) for bound in (l1, linf))
-    l1, linf = whole
-    if linf is not None and linf < 1:
-        raise InvalidArgument(
-            "The sensitivity is below one grid step.", remedy="Choose a grid no coarser than the sensitivity."
-        )
-    return Sensitivity(l0=sensitivity.l0, l1=l1, l2=l2, linf=linf, relation=sensitivity.relation)
-
-
-def _whole(value: Any) -> Steps:
-    """Whole steps. That they are integers is a fact of their type, not of their values."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
-        return np.array([max(-MOST, min(MOST, int(v))) for v in listed], dtype=np.int64)
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
-        raise InvalidArgument(
-            "value must be whole grid steps, of an integer type.",
-            remedy="Quantize each record first, or make the mechanism with exact=False.",
-        )
-    if array.dtype.kind == "u":
-        array = np.minimum(
-            array, np.asarray(MOST, dtype=array.dtype if array.dtype.itemsize == 8 else np.uint64)
-        )
-    return np.clip(np.ravel(array).astype(np.int64), -MOST, MOST)
-
-
-def _real(value: object) -> int | float | Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.integer | np.floating):
-        raise InvalidArgument(
-            "value must be a number or an array of numbers.", remedy="Convert it to float64 first."
-        )
-    if isinstance(value, int | Fraction):
-        return value
-    if isinstance(value, np.longdouble) and np.isfinite(value):
-        return Fraction(*value.as_integer_ratio())
-    return int(value) if isinstance(value, np.integer) else float(value)
+    return scaled(calibrate(lambda ratio: scaled(ratio).loss, epsilon=epsilon, delta=delta, name="scale"))

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from dalenius.errors import NotSound
-from dalenius.mechanisms.mechanism import risk
 from dalenius.mechanisms.ranged import Ranged
 from dalenius.mechanisms.shares import share
+from dalenius.mechanisms.tally import outward
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Steps
@@ -72,7 +72,7 @@ class BoundedMean(Ranged, kind="bounded_mean"):
         confidence: Number = CONFIDENCE,
     ) -> Release:
         """Draw once on private records; `ids` says whose each is, where a unit may have several."""
-        alpha = risk(1 - numbers.exact(confidence, "confidence"))
+        alpha = 1 - numbers.confidence(confidence)
         least, most = self.ends
         rows = self.rows(value, ids)
         sums = self.noisy(rows)
@@ -80,7 +80,7 @@ class BoundedMean(Ranged, kind="bounded_mean"):
             shares = _public(sums[0], len(rows) * (most - least), self.additive.reach(alpha))
         else:
             shares = share(sums[0], sums[1], self.additive, alpha)
-        found = [float((least + Fraction(part) * (most - least)) * self.step) for part in shares]
+        found = outward(*((least + Fraction(part) * (most - least)) * self.step for part in shares))
         made = self.one(name, found, ids=ids, unit=unit, alpha=alpha)
         return made.postprocess("the mean of the noisy sums", made.columns)
 

@@ -8,9 +8,10 @@ Theorem. Clipped into [l, u] and rounded toward zero onto the grid, a record is 
 each bound is attained by grid points. Noise follows `laplace` or `gaussian`. Rounding adds nothing to the
 sensitivity (compare Casacuberta, Shoemate, Vadhan and Wagaman 2022, who break sums of floats).
 
-The error bars are the noise's law: they hold the sum of the clipped values on the grid. Rounding may lower
-its magnitude by at most g a record: on the default grid 2⁻³⁰ of the sensitivity, on Grid(0) nothing for
-whole numbers. What clipping removes depends on the data and is in no bar.
+The error bars are the noise's law: they hold the sum of the clipped values on the grid, however large it is,
+their ends rounded outward. Rounding onto the grid may lower its magnitude by at most g a record: on the
+default grid 2⁻³⁰ of the sensitivity, or 2⁻³⁸ of the noise's scale where that is more; on Grid(0), which has
+to be asked for, nothing for whole numbers. What clipping removes depends on the data and is in no bar.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.mechanisms.mechanism import Law, risk
+from dalenius.mechanisms.mechanism import Law
 from dalenius.mechanisms.ranged import Ranged
-from dalenius.mechanisms.tally import cells
+from dalenius.mechanisms.tally import cells, outward
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Steps
@@ -61,11 +62,13 @@ class BoundedSum(Ranged, kind="bounded_sum"):
         confidence: Number = CONFIDENCE,
     ) -> Release:
         """Draw once on private records; `ids` says whose each is, where a unit may have several."""
-        alpha = risk(1 - numbers.exact(confidence, "confidence"))
+        alpha = 1 - numbers.confidence(confidence)
         reach = self.additive.reach(alpha)
         rows = self.rows(value, ids)
         total = self.noisy(rows)[0] + len(rows) * self._base
-        found = cells([total, total - reach, total + reach], self.step)
+        ends = [total, total - reach, total + reach]
+        whole = self.step.denominator == 1
+        found = cells(ends, self.step) if whole else outward(*(end * self.step for end in ends))
         return self.one(name, found, ids=ids, unit=unit, alpha=alpha)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:

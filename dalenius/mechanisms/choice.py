@@ -16,42 +16,50 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.calibration import calibrate
+from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import default_grid, read_sensitivity
+from dalenius.mechanisms.additive import Bounded, default_grid, read_flag, read_grid, read_sensitivity
 from dalenius.mechanisms.candidates import named, whole_steps
 from dalenius.mechanisms.mechanism import Mechanism, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
 from dalenius.privacy.sensitivity import Sensitivity
-from dalenius.privacy.unit import Unit
+from dalenius.privacy.unit import Relation, Unit
 from dalenius.release import AGGREGATE, CONFIDENCE, Cell, Release
 
 FINENESS = 14
 """On the default grid rounding costs a share of at most 2^−14."""
 
 
+@dataclass(frozen=True)
 class Choice(Mechanism):
-    """A choice among candidates by utilities over `scale`."""
+    """A choice among candidates by utilities over `scale`, each of `sensitivity`."""
 
-    scale: Any
-    sensitivity: Any
-    monotone: bool
-    grid: Grid | None
+    _: KW_ONLY
+    scale: Parameter[Fraction] = Parameter(numbers.positive)
+    sensitivity: Bounded = Bounded()
+    monotone: bool = False
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
-        bound, grid = _settled(self.sensitivity, self.monotone, self.grid)
+        stated = self.sensitivity
+        if read_flag(self.monotone, "monotone") and stated.relation == "replace":
+            raise NotSound(
+                "A replaced unit may raise one utility and lower another.", remedy="Pass monotone=False."
+            )
+        bound = Sensitivity(linf=stated.need("linf"), relation=stated.relation)
         object.__setattr__(self, "sensitivity", bound)
-        object.__setattr__(self, "grid", grid)
+        object.__setattr__(self, "grid", read_grid(self.grid, default_grid(bound, "linf", FINENESS)))
         _ = self.loss
 
     @abstractmethod
@@ -65,14 +73,29 @@ class Choice(Mechanism):
         return self.grid.step
 
     @property
+    def rate(self) -> Fraction:
+        """A step over the scale."""
+        return self.step / self.scale
+
+    @property
+    def relation(self) -> Relation:
+        """Of neighbours."""
+        return self.sensitivity.relation
+
+    @property
     def charged(self) -> int:
         """How many steps a utility may move, rounding included."""
-        return _moves(self.sensitivity, self.step)
+        return math.ceil(self.sensitivity.need("linf") / self.step)
+
+    @property
+    def span(self) -> int:
+        """How many steps the utilities of some candidates may gain on those of others."""
+        return self.charged * (1 if self.monotone else 2)
 
     @property
     def limit(self) -> Fraction:
         """The span over the scale: the ε of one choice."""
-        return _span(self.sensitivity, self.monotone, self.step) / Fraction(self.scale)
+        return self.span * self.rate
 
     @property
     def numerics(self) -> str:
@@ -91,7 +114,7 @@ class Choice(Mechanism):
         steps = self.steps(value)
         names = named(candidates, steps.size)
         chosen = [names[i] for i in np.ravel(self.draw(steps, 1)).tolist()]
-        return replace(self._released({name: chosen}, (name,), unit), confidence=None)
+        return self._released({name: chosen}, (name,), unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent choices by public utilities, as indices."""
@@ -113,7 +136,7 @@ class Choice(Mechanism):
         """
         others, chance = numbers.count(count, "count") - 1, risk(alpha)
         odds = float(others * (1 - chance) / chance)
-        far = math.log(odds) * float(self.scale / self.step) if odds > 1 else 0.0
+        far = math.log(odds) / float(self.rate) if odds > 1 else 0.0
         return float(max(1, math.ceil(far * (1 + 1e-12))) * self.step) if others else 0.0
 
     def _apart(self, *utilities: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
@@ -124,20 +147,45 @@ class Choice(Mechanism):
         return tuple(u * self.step for u in utilities), tuple(u * self.step for u in moved)
 
 
-def least_scale(
-    price: Callable[[Fraction], Loss],
-    *,
-    epsilon: Number,
-    delta: Number,
-    choices: int = 1,
-    sensitivity: Sensitivity | Number,
-    monotone: bool,
-    grid: Grid | None,
-) -> Fraction:
-    """The least scale whose loss, priced by span/scale, is (epsilon, delta)-differentially private."""
-    bound, settled = _settled(read_sensitivity(sensitivity), monotone, grid)
-    span = _span(bound, monotone, settled.step)
-    return span / most_range(price, epsilon=epsilon, delta=delta, choices=choices)
+class OneChoice(Choice):
+    """A mechanism that chooses one candidate."""
+
+    @staticmethod
+    @abstractmethod
+    def price(limit: Fraction, steps: int, relation: Relation = "add_remove") -> Loss:
+        """What a choice costs whose span of so many steps is `limit` times its scale."""
+
+    @property
+    def loss(self) -> Loss:
+        """By its price."""
+        return self.price(self.limit, self.span, self.relation)
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        epsilon: Number,
+        delta: Number = 0,
+        sensitivity: Sensitivity | Number,
+        monotone: bool = False,
+        grid: Grid | None = None,
+    ) -> Self:
+        """The least scale with which one choice is known to be (epsilon, delta)-differentially private."""
+        bound = read_sensitivity(sensitivity)
+        trial = cls(scale=about(bound, grid), sensitivity=bound, monotone=monotone, grid=grid)
+        limit = most_range(lambda b: cls.price(b, trial.span), epsilon=epsilon, delta=delta)
+        return cls(scale=trial.span * trial.step / limit, sensitivity=bound, monotone=monotone, grid=grid)
+
+
+def log_odds(epsilon: float, lost: float) -> float:
+    """Of an outcome to one against it: its probability grows by e^{(1 − lost)ε} as its odds grow by e^ε."""
+    kept = (1 - lost) * epsilon
+    return kept + math.log(math.expm1(-kept) / math.expm1(-lost * epsilon))
+
+
+def about(sensitivity: Sensitivity, grid: Grid | None) -> Fraction:
+    """A scale at which a choice costs about 1, whatever the utilities are counted in."""
+    return max(sensitivity.need("linf"), grid.step if isinstance(grid, Grid) else Fraction(0))
 
 
 def most_range(
@@ -152,28 +200,3 @@ def most_range(
         return pure
     more = calibrate(lambda b: price(pure + pure / b), epsilon=epsilon, delta=delta, name="scale")
     return pure + pure / more
-
-
-def _settled(sensitivity: Sensitivity, monotone: object, grid: object) -> tuple[Sensitivity, Grid]:
-    """The bound on each utility alone, and the grid."""
-    if not isinstance(monotone, bool):
-        raise InvalidArgument("monotone must be True or False.", remedy="Pass one of them.")
-    if monotone and sensitivity.relation == "replace":
-        raise NotSound(
-            "A replaced unit may raise one utility and lower another.", remedy="Pass monotone=False."
-        )
-    bound = Sensitivity(linf=sensitivity.need("linf"), relation=sensitivity.relation)
-    if grid is not None and not isinstance(grid, Grid):
-        raise InvalidArgument(
-            "grid must be a Grid.", remedy="Pass Grid(0) for whole numbers, or leave it out."
-        )
-    return bound, grid or default_grid(bound, "linf", FINENESS)
-
-
-def _span(sensitivity: Sensitivity, monotone: bool, step: Fraction) -> Fraction:
-    return (1 if monotone else 2) * _moves(sensitivity, step) * step
-
-
-def _moves(sensitivity: Sensitivity, step: Fraction) -> int:
-    """Steps that a utility may move, rounding included."""
-    return math.ceil(sensitivity.need("linf") / step)

@@ -50,17 +50,27 @@ def read_codes(value: Any, width: int) -> NDArray[np.int64]:
     """Records as rows of codes; what is no code counts as outside every range."""
     if hasattr(value, "__array__"):
         array = np.asarray(value)
-        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
+        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iufO":
             raise InvalidArgument(
                 "value must be a table of integer codes.", remedy="Pass an array of shape (records, columns)."
             )
-        return np.clip(array, -1, MOST_ROWS).astype(np.int64) if array.dtype.kind == "i" else _few(array)
-    rows = [
-        [*row] if isinstance(row, list | tuple) and len(row) == width else [None] * width for row in value
-    ]
-    codes = [[c if type(c) is int and 0 <= c < MOST_ROWS else -1 for c in row] for row in rows]
+        if array.dtype.kind != "O":
+            with np.errstate(all="ignore"):
+                able = (array >= 0) & (array < MOST_ROWS) & (array == np.floor(array))
+                return np.where(able, array, -1).astype(np.int64)
+        value = array.tolist()
+    codes = [_row(row, width) for row in value]
     return np.array(codes, np.int64).reshape(-1, width)
 
 
-def _few(array: NDArray[Any]) -> NDArray[np.int64]:
-    return np.minimum(array.astype(np.uint64), np.uint64(MOST_ROWS)).astype(np.int64)
+def _row(row: object, width: int) -> list[int]:
+    if isinstance(row, list | tuple | np.ndarray) and len(row) == width:
+        return [_code(cell) for cell in row]
+    return [-1] * width
+
+
+def _code(cell: object) -> int:
+    """A whole number in any type: one null turns a column of integers into one of floats or of objects."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float | np.integer | np.floating):
+        return -1
+    return int(cell) if 0 <= cell < MOST_ROWS and cell == int(cell) else -1

@@ -5,17 +5,19 @@
 
 What a record turns into never depends on other records, and no value is refused: what is no number counts as
 missing (NaN), a number too large for a float as infinite. Only the type of a column is refused, which is a
-fact of the schema.
+fact of the schema. Types that a single null may change into each other (integers, floats, objects) read
+alike: every number as a float, every whole id as an integer.
 
 Where a unit has more records than `per_unit`, those stay whose hash is least, of the unit's name and of the
 record's place among the unit's own. Neither values nor other units have a say, so a unit that comes or goes
-changes nothing for the others, and large values are kept no more often than small ones.
+changes nothing for the others, and large values are kept no more often than small ones. All records without
+an id are those of one unit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
@@ -26,32 +28,39 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 
+NULLS = ("NAType", "NaTType")
+"""What other libraries call a missing value."""
 
-def column(values: Any) -> NDArray[Any]:
-    """Numbers as an array: an array or a series as it is, a list or a column of objects as floats."""
+
+def column(values: Any) -> NDArray[np.float64]:
+    """Numbers as an array of floats."""
     found = _array(values)
     if found.ndim != 1:
         raise InvalidArgument("values must be one column.", remedy="Pass an array of one dimension.")
-    if found.dtype.kind == "u" and found.dtype.itemsize == 8:
-        return np.asarray(np.minimum(found, np.uint64(2**63 - 1)), dtype=np.int64)
     if found.dtype.kind == "O":
         return np.array([_number(value) for value in found.tolist()], dtype=np.float64)
+    if found.dtype.kind not in "biuf":
+        raise InvalidArgument(
+            "values must be a column of numbers, and its type is another.",
+            remedy="Convert the column to float64 first.",
+        )
     with np.errstate(all="ignore"):
-        return found.astype(np.float64) if found.dtype.kind == "f" else found
+        return found.astype(np.float64)
 
 
 def table(values: Any, width: int) -> NDArray[np.float64]:
     """Numbers as a table of floats, one row for each record; a row of another length holds none."""
+    found = _array(values)
     if hasattr(values, "__array__"):
-        found = np.asarray(values)
         if found.ndim != 2 or found.shape[1] != width or found.dtype.kind not in "biufO":
             raise InvalidArgument(
                 "values must be a table of numbers, one column for each pair of bounds.",
                 remedy="Pass an array of shape (records, columns).",
             )
         if found.dtype.kind != "O":
-            return found.astype(np.float64)
-        values = found.tolist()
+            with np.errstate(all="ignore"):
+                return found.astype(np.float64)
+    values = found.tolist()
     rows = [[*row] if isinstance(row, list | tuple | np.ndarray) else [] for row in values]
     blank = [math.nan] * width
     read = [[_number(cell) for cell in row] if len(row) == width else blank for row in rows]
@@ -69,23 +78,39 @@ def kept(ids: Any, per_unit: int) -> NDArray[np.bool_]:
     return _places(unit, order) < per_unit
 
 
-def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def missing(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which records hold no number."""
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+    return np.isnan(values)
+
+
+def size(records: Any, name: str) -> int:
+    """How many records a column or a table has."""
+    if isinstance(records, str | bytes | Mapping) or not hasattr(records, "__len__") or _no_rows(records):
+        raise InvalidArgument(
+            f"{name} must be a column or a table that has a length.",
+            remedy=f"Pass {name} as an array, a series, a data frame or a list.",
+        )
+    return len(records)
 
 
 def same_length(ids: Any, records: int) -> None:
     """Ids and values come from one table."""
-    if len(ids) != records:
+    if size(ids, "ids") != records:
         raise InvalidArgument(
             "ids and values differ in length.", remedy="Pass one id for each record, from the same table."
         )
 
 
+def _no_rows(records: Any) -> bool:
+    return np.ndim(records) == 0 if hasattr(records, "__array__") else False
+
+
 def _array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(values.astype(object), None))
     if hasattr(values, "__array__"):
         return np.asarray(values)
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise InvalidArgument(
             "values must be a column of numbers.", remedy="Pass an array, a series or a list."
         )
@@ -107,20 +132,35 @@ def _number(value: object) -> float:
             return math.inf if value > 0 else -math.inf
 
 
-def _units(ids: Any) -> tuple[list[object], NDArray[np.int64]]:
+def _units(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
     """The different ids, and which of them each record has; ids of different types are different units."""
     found = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, dtype=object)
-    if found.dtype.kind == "O":
-        seen: dict[tuple[str, str], int] = {}
-        named = ((type(name).__name__, str(name)) for name in found.ravel().tolist())
-        unit = np.fromiter((seen.setdefault(key, len(seen)) for key in named), dtype=np.int64)
-        return [f"{kind} {text}" for kind, text in seen], unit
-    if found.dtype.kind not in "biuSU" or found.ndim != 1:
+    if found.ndim != 1 or found.dtype.kind not in "biufSUO":
         raise InvalidArgument(
             "ids must be a column of integers or of text.", remedy="Convert the ids to text first."
         )
-    names, unit = np.unique(found, return_inverse=True)
-    return names.tolist(), unit.astype(np.int64)
+    if found.dtype.kind != "O":
+        names, unit = np.unique(found, return_inverse=True)
+        return [_name(name) for name in names.tolist()], unit.astype(np.int64)
+    seen: dict[str, int] = {}
+    unit = np.fromiter((seen.setdefault(_name(name), len(seen)) for name in found.tolist()), dtype=np.int64)
+    return [*seen], unit
+
+
+def _name(value: object) -> str:
+    """The same for what a column of integers turns into where one of its ids is missing."""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return f"int {int(number):x}" if number.is_integer() else f"float {number}"
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return f"int {int(value):x}"
+    if value is None or type(value).__name__ in NULLS:
+        return "float nan"
+    try:
+        return f"{'str' if isinstance(value, str) else type(value).__name__} {value}"
+    except Exception:
+        # What has no text, such as a fraction of too many digits, is a value and must not be refused.
+        return f"{type(value).__name__} without a text"
 
 
 def _places(unit: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -132,9 +172,8 @@ def _places(unit: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int
     return place
 
 
-def _hash(name: object) -> int:
-    text = name if isinstance(name, bytes) else str(name).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+def _hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -17,14 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.discrete_laplace import DiscreteLaplace
-from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.mechanism import Law, Mechanism, risk
+from dalenius.mechanisms.mechanism import Floats, Law, Mechanism, risk
 from dalenius.mechanisms.new_keys import Noise
-from dalenius.mechanisms.whole_numbers import entries, every_entry, largest
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Grid, Steps
@@ -62,7 +59,7 @@ class CountTable(Mechanism):
         self, value: Any, *, ids: Any = None, unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """Noisy counts of private records, with `ids` if a unit may have several."""
-        sure = numbers.exact(confidence, "confidence")
+        sure = numbers.confidence(confidence)
         reach = np.concatenate([np.full(n, law.reach(risk(1 - sure))) for law, n in self.parts])
         noisy = self.counts(value, ids) + self._noise(1)[0]
         columns: dict[str, list[Cell]] = dict(self.rows)
@@ -81,6 +78,16 @@ class CountTable(Mechanism):
         counts = self.counts(value).tolist()
         return self.parts[0][0].probabilities(counts[0]) if len(counts) == 1 else None
 
+    def log_ratio(self, draws: NDArray[Any], pair: tuple[Any, Any]) -> Floats:
+        """The sum over rows, whose noise is independent."""
+        found = draws.reshape(len(draws), -1)
+        first, second = (self.counts(value) for value in pair)
+        total, start = np.zeros(len(found)), 0
+        for law, n in self.parts:
+            here = slice(start, start + n)
+            total, start = total + law.log_ratios(found[:, here], first[here], second[here]), start + n
+        return total
+
     def error(self, alpha: Number = 1 - CONFIDENCE) -> float:
         """The half-width of the widest error bar."""
         return max(law.error(alpha) for law, _ in self.parts)
@@ -96,13 +103,3 @@ def additive(noise: Noise, scale: Any, bound: Sensitivity) -> Additive:
         raise InvalidArgument("noise must be laplace or gaussian.", remedy="Pass one of these names.")
     law: Callable[..., Additive] = Laplace if noise == "laplace" else Gaussian
     return law(scale=scale, sensitivity=bound, grid=Grid(0), exact=True)
-
-
-def loss_of(law: Additive) -> Loss:
-    """Laplace noise is charged entry by entry where the L1 norm says no more, and so is exact."""
-    bound = law.charged
-    if isinstance(law, Laplace) and largest(bound) * entries(bound, 1) <= bound.need("l1"):
-        return every_entry(
-            bound, lambda far: DiscreteLaplace(law.scale, sensitivity=far, relation=bound.relation)
-        )
-    return law.loss

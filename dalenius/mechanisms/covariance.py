@@ -27,7 +27,7 @@ import numpy as np
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Numbers, Parameter
 from dalenius.mechanisms import contributions
-from dalenius.mechanisms.mechanism import risk
+from dalenius.mechanisms.laplace_ratio import MOST_NOISE
 from dalenius.mechanisms.products import Floats, entries, projected, ranges
 from dalenius.mechanisms.tally import Noise, Tally, calibrated, check_bounds, per_unit_count
 from dalenius.privacy import numbers
@@ -76,11 +76,6 @@ class Covariance(Tally, kind="covariance"):
         return Sensitivity(l0=(d + 1) * (d + 2) // 2, linf=self.per_unit, relation=self.relation)
 
     @property
-    def pieces(self) -> int:
-        """No product is beyond its own end."""
-        return self.bound.l0 or 1
-
-    @property
     def sums_grid(self) -> Grid:
         """Products of two numbers of `bits` bits."""
         return Grid(-2 * self.bits)
@@ -102,7 +97,7 @@ class Covariance(Tally, kind="covariance"):
         self, value: Any, *, ids: Any = None, unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """Draw once on a private table: one row for each entry of the matrix."""
-        alpha = risk(1 - numbers.exact(confidence, "confidence"))
+        alpha = 1 - numbers.confidence(confidence)
         d = len(self.lower)
         sums = np.zeros((d + 1, d + 1))
         sums[np.triu_indices(d + 1)] = np.array(self.noisy(self.rows(value, ids)), dtype=float)
@@ -145,7 +140,11 @@ class Covariance(Tally, kind="covariance"):
         relation: Relation = "add_remove",
     ) -> Covariance:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
+        limit = numbers.epsilon(epsilon)
         draft = Covariance(
             lower=lower, upper=upper, scale=1, per_unit=per_unit, noise=noise, relation=relation
         )
-        return calibrated(draft, epsilon=epsilon, delta=delta)
+        # As many bits as leave noise that can be counted in steps.
+        room = int(MOST_NOISE * limit / draft.bound.need("l1")).bit_length() - 1
+        draft = replace(draft, bits=min(draft.bits, max(1, room // 2)))
+        return calibrated(draft, epsilon=limit, delta=delta)

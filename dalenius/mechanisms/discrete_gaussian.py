@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.losses import discrete_gaussian as losses
-from dalenius.losses.calibration import calibrate
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, read_sensitivity, steps_of
-from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries, whole_grid
+from dalenius.mechanisms.additive import Bounded, least_noise
+from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -85,16 +84,8 @@ class DiscreteGaussian(WholeNumbers, kind="discrete_gaussian"):
         exact: bool = True,
     ) -> DiscreteGaussian:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        bound, failure = read_sensitivity(sensitivity), numbers.positive(delta, "delta")
-        grid = grid or whole_grid(bound, DiscreteGaussian.norm, DiscreteGaussian.fineness, exact=exact)
-        steps = steps_of(bound, grid, exact=exact)
-        norm = steps.need("l2")
-        found = calibrate(
-            lambda ratio: _loss(ratio * norm, steps), epsilon=epsilon, delta=failure, name="scale"
-        )
-        return DiscreteGaussian(
-            scale=found * norm * grid.step, sensitivity=sensitivity, grid=grid, exact=exact
-        )
+        draft = DiscreteGaussian(scale=1, sensitivity=sensitivity, grid=grid, exact=exact)
+        return least_noise(draft, epsilon=epsilon, delta=numbers.positive(delta, "delta"))
 
 
 def _loss(scale: Fraction, steps: Sensitivity) -> Loss:

@@ -23,10 +23,8 @@ import numpy as np
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter
 from dalenius.mechanisms.categories import find, read_categories, values
-from dalenius.mechanisms.contributions import same_length
-from dalenius.mechanisms.mechanism import risk
 from dalenius.mechanisms.shares import share
-from dalenius.mechanisms.tally import Noise, Tally, calibrated, cells, per_unit_count
+from dalenius.mechanisms.tally import Noise, Tally, Totals, calibrated, cells, per_unit_count
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -73,19 +71,13 @@ class Evaluation(Tally, kind="evaluation"):
         )
 
     @property
-    def pieces(self) -> int:
-        """Under replace records leave one cell and enter another."""
-        return 2 if self.relation == "replace" else 1
-
-    @property
     def sums_grid(self) -> Grid:
         """Whole numbers."""
         return Grid(0)
 
     def vectors(self, value: Any) -> Steps:
         """The cell of each record of (labels, predictions); −1 where it has none."""
-        labels, predictions = (values(side) for side in value)
-        same_length(labels, len(predictions))
+        labels, predictions = _pair(value)
         places = {label: i for i, label in enumerate(self.labels)}
         pairs = np.array(
             [[find(places, x, -1) for x in side] for side in (labels, predictions)], dtype=np.int64
@@ -97,16 +89,16 @@ class Evaluation(Tally, kind="evaluation"):
             cell = pairs[0] * len(self.labels) + pairs[1]
         return np.where(known, cell, -1).reshape(-1, 1)
 
-    def totals(self, rows: Steps) -> Steps:
+    def totals(self, rows: Steps) -> Totals:
         """How many records are in each cell."""
         size = 2 if self.answer == "accuracy" else len(self.labels) ** 2
-        return np.bincount(rows[:, 0] + 1, minlength=size + 1)[1:].astype(np.int64)
+        return np.bincount(rows[:, 0] + 1, minlength=size + 1)[1:].astype(object)
 
     def release(
         self, value: Any, *, ids: Any = None, unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """Draw once on private (labels, predictions)."""
-        alpha = risk(1 - numbers.exact(confidence, "confidence"))
+        alpha = 1 - numbers.confidence(confidence)
         counts = self.noisy(self.rows(value, ids))
         made = (
             self._accuracy(counts, alpha, unit)
@@ -166,3 +158,15 @@ class Evaluation(Tally, kind="evaluation"):
             relation=relation,
         )
         return calibrated(draft, epsilon=epsilon, delta=delta)
+
+
+def _pair(value: Any) -> list[list[Any]]:
+    """Labels and predictions, as many of the one as of the other."""
+    found = value if isinstance(value, list | tuple | np.ndarray) else ()
+    sides = [values(side) for side in found if hasattr(side, "__len__")]
+    if len(sides) != 2 or len(sides[0]) != len(sides[1]):
+        raise InvalidArgument(
+            "value must be a pair of equally long columns: the labels, and the predictions.",
+            remedy="Pass (labels, predictions), one of each for every record.",
+        )
+    return sides

@@ -12,7 +12,7 @@ where it does not keep the promise, as at (9, 1e-5). P(|noise| > kg) = 2Φ(−(k
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -20,18 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.errors import NotSound
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import gaussian as losses
-from dalenius.losses.fields import Parameter
+from dalenius.losses.fields import MOST_LOSS, Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import (
-    Additive,
-    Bounded,
-    default_grid,
-    read_grid,
-    read_sensitivity,
-    steps_of,
-)
+from dalenius.mechanisms.additive import Additive, Bounded, read_sensitivity
+from dalenius.noise.reading import MOST_SCALE
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -51,10 +45,27 @@ class Gaussian(Additive, kind="gaussian"):
     norm: ClassVar[str] = "l2"
     fineness: ClassVar[int] = 30
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale > MOST_SCALE * self.step:
+            raise InvalidArgument(
+                "scale is beyond 2^50 steps of the grid.", remedy="Leave grid out, or choose a coarser one."
+            )
+
     @property
     def loss(self) -> Loss:
         """That of the continuous Gaussian."""
-        return _loss(self.scale / (self.charged.need("l2") * self.step), self.sensitivity.relation)
+        ratio = self.scale / self.distance
+        if not Fraction(1, MOST_LOSS) <= ratio <= MOST_LOSS**2:
+            raise InvalidArgument(
+                "scale must be from 1e-6 to 1e12 times the sensitivity.", remedy="Choose scale in that range."
+            )
+        return _loss(ratio, self.sensitivity.relation)
+
+    @property
+    def distance(self) -> Fraction:
+        """The L2 sensitivity, rounding onto the grid included."""
+        return self.charged.need("l2") * self.step
 
     def draw(self, size: int) -> Steps:
         """A Gaussian, rounded to whole steps."""
@@ -85,9 +96,16 @@ class Gaussian(Additive, kind="gaussian"):
         exact: bool = False,
     ) -> Gaussian:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        grid, norm = _charged(sensitivity, grid, exact)
-        found = losses.Gaussian.calibrate(epsilon=epsilon, delta=delta)
-        return Gaussian(scale=found.noise_multiplier * norm, sensitivity=sensitivity, grid=grid, exact=exact)
+        limit, norm = numbers.epsilon(epsilon), read_sensitivity(sensitivity).need("l2")
+        if numbers.delta(delta) == 0:
+            raise InvalidArgument(
+                "Gaussian noise needs delta above 0.", remedy="Pass delta such as 1e-6, or use Laplace noise."
+            )
+        draft = Gaussian(
+            scale=norm * max(Fraction(1), 1 / limit), sensitivity=sensitivity, grid=grid, exact=exact
+        )
+        found = losses.Gaussian.calibrate(epsilon=limit, delta=delta)
+        return replace(draft, scale=found.noise_multiplier * draft.distance)
 
     @staticmethod
     def textbook(
@@ -99,7 +117,8 @@ class Gaussian(Additive, kind="gaussian"):
         exact: bool = False,
     ) -> Gaussian:
         """The classical calibration, refused where it does not keep the promise."""
-        grid, norm = _charged(sensitivity, grid, exact)
+        norm = read_sensitivity(sensitivity).need("l2")
+        draft = Gaussian(scale=norm, sensitivity=sensitivity, grid=grid, exact=exact)
         limit, failure = numbers.positive(epsilon, "epsilon"), numbers.positive(delta, "delta")
         ratio = Fraction(math.sqrt(2 * math.log(float(Fraction(5, 4) / failure)))) / limit
         truth = losses.Gaussian(ratio).epsilon(failure)
@@ -109,14 +128,7 @@ class Gaussian(Additive, kind="gaussian"):
                 f"epsilon {truth.upper:.6g}.",
                 remedy="Use Gaussian.calibrate, which is exact at every epsilon.",
             )
-        return Gaussian(scale=ratio * norm, sensitivity=sensitivity, grid=grid, exact=exact)
-
-
-def _charged(sensitivity: Sensitivity | Number, grid: Grid | None, exact: bool) -> tuple[Grid, Fraction]:
-    """The grid, and the L2 sensitivity with rounding onto it."""
-    bound = read_sensitivity(sensitivity)
-    grid = read_grid(grid, default_grid(bound, Gaussian.norm, Gaussian.fineness))
-    return grid, steps_of(bound, grid, exact=exact).need("l2") * grid.step
+        return replace(draft, scale=ratio * draft.distance)
 
 
 def _loss(multiplier: Fraction, relation: Relation) -> Loss:

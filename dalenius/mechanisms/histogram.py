@@ -4,7 +4,8 @@ Theorem (Dwork, McSherry, Nissim and Smith 2006). A unit adds at most `linf` rec
 categories. So under add_remove and zero_out it changes l0 counts by linf each; under replace up to 2·l0 of
 them, none by more than linf, and by no more than √(2·l0)·linf in L2 (`privacy.sensitivity`). Laplace noise
 costs `losses.DiscreteLaplace` at linf once for every count that may change, Gaussian noise one
-`losses.Gaussian` at the L2 norm; both are attained by a unit that uses all it may.
+`losses.Gaussian` at the L2 norm; both are attained by a unit that uses all it may, and under replace by two
+that share no category.
 
 A category must not come from the data: that it occurs would be told without noise. Values outside the list
 are left out, or with `other` counted together in a last row whose category is None; a record without a value
@@ -26,14 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.categories import find, numbered, read_categories, values
 from dalenius.mechanisms.contributions import same_length
-from dalenius.mechanisms.count_table import CountTable, additive, loss_of
+from dalenius.mechanisms.count_table import CountTable, additive
 from dalenius.mechanisms.gaussian import Gaussian
+from dalenius.mechanisms.laplace import Laplace
+from dalenius.mechanisms.moves import in_turn
 from dalenius.mechanisms.new_keys import Noise
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -78,7 +80,7 @@ class Histogram(CountTable, kind="histogram"):
     @property
     def loss(self) -> Loss:
         """That of the noise on the counts that one unit may change."""
-        return loss_of(self.additive)
+        return self.additive.loss
 
     @property
     def parts(self) -> list[tuple[Additive, int]]:
@@ -119,9 +121,23 @@ class Histogram(CountTable, kind="histogram"):
         return f"at most {self.linf} records in each of {self.l0} categories per unit, {by}"
 
     def worst_case(self) -> tuple[list[Cell], list[Cell]]:
-        """One record, and with it a unit that uses all it may; or, under replace, two such units."""
-        first, last = (self.linf * part for part in (self.names[: self.l0], self.names[-self.l0 :]))
-        return (first, last) if self.relation == "replace" else (self.names[:1], self.names[:1] + first)
+        """One record, and with it a unit that uses all it may; or, under replace, two units in other rows."""
+        return self.cases()[0]
+
+    def cases(self) -> list[tuple[list[Cell], list[Cell]]]:
+        """The unit in the first rows, in the next ones, and so on to the last."""
+        size, used = len(self.names), self.additive.sensitivity.l0 or 1
+        return [self._case(np.flatnonzero(turn).tolist()) for turn in in_turn([1] * used, size)]
+
+    def _case(self, rows: list[int]) -> tuple[list[Cell], list[Cell]]:
+        """Records that fall in these rows; what falls in the last one is a text longer than any category."""
+        outside = "-" * (1 + len(self.categories))
+        found: list[Cell] = [outside if name is None else name for name in (self.names[i] for i in rows)]
+        first, second = (self.linf * part for part in (found[: self.l0], found[self.l0 :]))
+        nobody: list[Cell] = [None] * len(first)
+        if self.relation == "replace":
+            return first, (second + nobody)[: len(first)]
+        return [found[0]], [found[0], *first]
 
     @staticmethod
     def calibrate(
@@ -136,20 +152,15 @@ class Histogram(CountTable, kind="histogram"):
         relation: Relation = "add_remove",
     ) -> Histogram:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        limit, failure = numbers.positive(epsilon, "epsilon"), numbers.delta(delta)
         draft = Histogram(
             categories=categories, scale=1, noise=noise, l0=l0, linf=linf, other=other, relation=relation
         )
-        bound = draft.additive.sensitivity
-        if noise == "gaussian":
-            scale = Gaussian.calibrate(
-                epsilon=limit, delta=failure, sensitivity=bound, grid=Grid(0), exact=True
-            ).scale
-        elif failure == 0:
-            scale = bound.need("l1") / limit
-        else:
-            norm = bound.need("l1")
-            scale = norm * calibrate(
-                lambda ratio: replace(draft, scale=norm * ratio).loss, epsilon=limit, delta=failure
-            )
-        return replace(draft, scale=scale)
+        law = Gaussian.calibrate if noise == "gaussian" else Laplace.calibrate
+        found = law(
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=draft.additive.sensitivity,
+            grid=Grid(0),
+            exact=True,
+        )
+        return replace(draft, scale=found.scale)

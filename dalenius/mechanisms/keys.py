@@ -1,4 +1,8 @@
-"""Keys of a group-by and the number of units that hold each, in an order that tells nothing."""
+"""Keys of a group-by and the number of units that hold each, in an order that tells nothing.
+
+A key may be anything, and no key is refused, as that would tell of it. What a release holds as it is, a text,
+a number, True, False or None, stays; anything else, such as a date, bytes or a tuple, becomes its text.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,9 @@ Counts = Mapping[Any, int]
 HAIR = 1 - Fraction(1, 2**40)
 """Calibrations aim so little below the δ that was asked for, so that roundings stay within it."""
 
+MOST_KEY = 10**300
+"""Integers beyond are texts."""
+
 
 def in_order(value: Counts) -> tuple[list[Cell], NDArray[np.int64]]:
     """Keys by their own order, as the order of records must not show, and the count of each."""
@@ -25,13 +32,29 @@ def in_order(value: Counts) -> tuple[list[Cell], NDArray[np.int64]]:
         raise InvalidArgument(
             "value must map each key to a number of units.", remedy="Pass a dict such as {'key': 3}."
         )
-    names = sorted(value, key=_place)
-    if not all(isinstance(value[name], int | np.integer) for name in names):
+    keys = sorted(value, key=_place)
+    if not all(isinstance(value[key], int | np.integer) for key in keys):
         raise InvalidArgument("Counts of units must be whole numbers.", remedy="Pass them as int.")
-    return names, np.array([max(-MOST, min(MOST, int(value[name]))) for name in names], np.int64)
+    counts = np.array([max(-MOST, min(MOST, int(value[key]))) for key in keys], np.int64)
+    return [_cell(key) for key in keys], counts
+
+
+def _cell(key: Any) -> Cell:
+    plain = key.item() if isinstance(key, np.generic) else key
+    if plain is None or isinstance(plain, str | bool | float):
+        return plain
+    return int(plain) if isinstance(plain, int) and abs(plain) < MOST_KEY else _text(plain)
+
+
+def _text(key: Any) -> str:
+    """A text for whatever it is: an integer may have too many digits for one."""
+    try:
+        return hex(key) if isinstance(key, int) else str(key)
+    except Exception:
+        return f"a {type(key).__name__}"
 
 
 def _place(key: Any) -> tuple[str, Any, str]:
     """Numbers by size, all else by its text, kinds apart."""
     number = isinstance(key, int | float) and key == key
-    return (type(key).__name__, key if number else 0, str(key))
+    return (type(key).__name__, key if number else 0, _text(key))

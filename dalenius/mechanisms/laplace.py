@@ -1,18 +1,22 @@
 """The Laplace mechanism: two-sided geometric noise, P(k) ∝ e^{−|k|g/scale}, on steps of a grid.
 
 Theorem (Ghosh, Roughgarden and Sundararajan 2009; Dwork, McSherry, Nissim and Smith 2006). On whole steps of
-L1 sensitivity s the mechanism is s·g/scale-differentially private, for numbers and for vectors; its whole
-profile is that of `losses.DiscreteLaplace`, attained by two numbers s steps apart. With a = e^{−g/scale},
-    P(|noise| > kg) = 2a^{k+1}/(1 + a),   variance 2a/(1 − a)² g².
+L1 sensitivity s the mechanism is s·g/scale-differentially private, for numbers and for vectors; of a number
+the whole profile is that of `losses.DiscreteLaplace`, attained by two numbers s steps apart. With
+a = e^{−g/scale},   P(|noise| > kg) = 2a^{k+1}/(1 + a),   variance 2a/(1 − a)² g².
+
+Vectors: of two moves with the same L1 norm the more unequal one tells more (Schur-convexity; the proof is in
+docs/mechanisms/laplace.md). Hence the worst move is the one whose largest entries are as large as they may:
+⌊s/m⌋ entries by linf = m steps and one by the rest, and the loss, the composition of theirs, is attained.
 
 `scale` has the units of the value. A number handed in as a float is charged ⌈Δ/g⌉ steps (see `additive`): on
-the default grid at most 2⁻¹⁴ of it more.
+the default grid at most 2⁻¹⁴ of it more, and 2⁻⁶ where scale is beyond 2²⁴ times Δ.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -20,18 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.losses.calibration import calibrate
+from dalenius.losses.composition import compose
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import (
-    Additive,
-    Bounded,
-    default_grid,
-    read_grid,
-    read_sensitivity,
-    steps_of,
-)
+from dalenius.mechanisms.additive import Additive, Bounded, default_grid, read_grid, read_sensitivity
+from dalenius.mechanisms.laplace_ratio import check_epsilon, least_ratio
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -52,12 +50,14 @@ class Laplace(Additive, kind="laplace"):
 
     @property
     def loss(self) -> Loss:
-        """That of the discrete Laplace law: entry by entry where all may change fully, else of the sum."""
-        scale, relation, charged = self.scale / self.step, self.sensitivity.relation, self.charged
-        each, total = int(charged.need("linf")), int(charged.need("l1"))
-        if charged.l0 is not None and charged.l0 * each == total:
-            return DiscreteLaplace(scale, sensitivity=each, relation=relation) * charged.l0
-        return DiscreteLaplace(scale, sensitivity=total, relation=relation)
+        """Those of the discrete Laplace law on the entries of the most unequal move."""
+        each, total = (int(self.charged.need(norm)) for norm in ("linf", "l1"))
+        parts = {each: total // each, total % each: 1}
+        return compose(
+            DiscreteLaplace(self.scale / self.step, sensitivity=far, relation=self.sensitivity.relation) * n
+            for far, n in parts.items()
+            if far
+        )
 
     def draw(self, size: int) -> Steps:
         """Two-sided geometric noise."""
@@ -85,19 +85,13 @@ class Laplace(Additive, kind="laplace"):
         exact: bool = False,
     ) -> Laplace:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        bound = read_sensitivity(sensitivity)
-        grid = read_grid(grid, default_grid(bound, Laplace.norm, Laplace.fineness))
-        steps = int(steps_of(bound, grid, exact=exact).need("l1"))
-        if numbers.delta(delta) == 0:
-            scale = steps / numbers.positive(epsilon, "epsilon")
-        else:
-            scale = (
-                calibrate(
-                    lambda b: DiscreteLaplace(b * steps, sensitivity=steps, relation=bound.relation),
-                    epsilon=epsilon,
-                    delta=delta,
-                    name="scale",
-                )
-                * steps
-            )
-        return Laplace(scale=scale * grid.step, sensitivity=sensitivity, grid=grid, exact=exact)
+        limit, bound = numbers.epsilon(epsilon), read_sensitivity(sensitivity)
+        scale = bound.need("l1") / limit
+        grid = read_grid(grid, default_grid(bound, Laplace.norm, Laplace.fineness, scale))
+        check_epsilon(limit, bound.need("l1") / grid.step)
+        draft = Laplace(scale=max(scale, bound.need("l1")), sensitivity=sensitivity, grid=grid, exact=exact)
+        norm = draft.charged.need("l1") * draft.step
+        ratio = least_ratio(
+            lambda b: replace(draft, scale=norm * b).loss, epsilon=limit, delta=numbers.delta(delta)
+        )
+        return replace(draft, scale=norm * ratio)

@@ -6,8 +6,9 @@ has a row for every combination. Each record adds 1 to one row of every marginal
 Theorem (Dwork, McSherry, Nissim and Smith 2006). With noise of scale/wᵢ on marginal i, a unit of at most
 r = `per_unit` records moves the counts times wᵢ by r·√(Σ wᵢ²) in L2, by √2 of that under replace: under
 Gaussian noise the whole is one `losses.Gaussian` at that norm over scale. Under Laplace noise it is the
-composition of the tables, r·Σ wᵢ/scale in all as pure ε, or twice that under replace. Both are attained by a
-unit whose records are all alike. The share of marginal i in the cost is wᵢ²/Σ w² or wᵢ/Σ w.
+composition of the tables, r·Σ wᵢ/scale in all as pure ε; under replace each table has two moves by r. Both
+are attained by a unit whose records are all alike, under replace by two where no table has a single row. The
+share of marginal i in the cost is wᵢ²/Σ w² or wᵢ/Σ w.
 
 All tables are one release with one receipt: the column `marginal` names the columns of the table, and columns
 that are not among them are None. A record with a code outside its column's range is left out of the marginals
@@ -35,7 +36,7 @@ from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.coded_columns import MOST_ROWS, read_chosen, read_codes, read_domain
 from dalenius.mechanisms.contributions import kept, same_length
-from dalenius.mechanisms.count_table import CountTable, additive, loss_of
+from dalenius.mechanisms.count_table import CountTable, additive
 from dalenius.mechanisms.new_keys import Noise
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -86,19 +87,23 @@ class Marginals(CountTable, kind="marginals"):
     @cached_property
     def parts(self) -> list[tuple[Additive, int]]:
         """One law for the rows of each marginal."""
-        bound = Sensitivity.of_sum(l1=self.per_unit, nonnegative=True, relation=self.relation)
-        laws = [additive(self.noise, self.scale / weight, bound) for weight in self.weights]
-        return [(law, math.prod(shape)) for law, shape in zip(laws, self.shapes, strict=True)]
+        tables = zip(self.weights, map(math.prod, self.shapes), strict=True)
+        return [(additive(self.noise, self.scale / w, self._bound(rows)), rows) for w, rows in tables]
+
+    def _bound(self, rows: int) -> Sensitivity:
+        """How far one unit moves a table of so many rows."""
+        most = Sensitivity.of_sum(l1=self.per_unit, nonnegative=True, relation=self.relation)
+        return Sensitivity(l0=rows, l1=most.l1, l2=most.l2, linf=most.linf, relation=self.relation)
 
     @property
     def loss(self) -> Loss:
         """One Gaussian at the weighted norm, or the Laplace losses of all tables."""
         laws = [law for law, _ in self.parts]
         if self.noise == "laplace":
-            return compose(map(loss_of, laws))
+            return compose(law.loss for law in laws)
         least = min(law.scale for law in laws)
-        norm = sqrt_up(sum(((least / law.scale) ** 2 for law in laws), Fraction(0)))
-        together = Sensitivity(l2=laws[0].sensitivity.need("l2") * norm, relation=self.relation)
+        squares = [(law.sensitivity.need("l2") * least / law.scale) ** 2 for law in laws]
+        together = Sensitivity(l2=sqrt_up(sum(squares, Fraction(0))), relation=self.relation)
         return additive("gaussian", least, together).loss
 
     @property
@@ -136,9 +141,16 @@ class Marginals(CountTable, kind="marginals"):
 
     def worst_case(self) -> tuple[Steps, Steps]:
         """Nobody, and a unit whose records are all alike; or, under replace, two such units."""
-        sizes = [*json.loads(self.columns).values()]
-        first, last = (np.full((self.per_unit, len(sizes)), row) for row in (0, np.array(sizes) - 1))
-        return (last, first) if self.relation == "replace" else (first[:0], first)
+        return self.cases()[0]
+
+    def cases(self) -> list[tuple[Steps, Steps]]:
+        """The unit in the first row of each table, and in the last; where there is one row, out of it."""
+        sizes = np.array([*json.loads(self.columns).values()])
+        codes = [0 * sizes, sizes - 1 if sizes.max() > 1 else 0 * sizes - 1]
+        first, last = (np.repeat([code], self.per_unit, axis=0) for code in codes)
+        if self.relation == "replace":
+            return [(last, first)]
+        return [(unit[:0], unit) for unit in ([first, last] if sizes.max() > 1 else [first])]
 
     @staticmethod
     def calibrate(

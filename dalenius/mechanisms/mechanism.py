@@ -75,6 +75,14 @@ class Mechanism(ABC):
     def worst_case(self) -> tuple[Any, Any]:
         """Neighbouring values between which it leaks the most of all it was charged for."""
 
+    def cases(self) -> Sequence[tuple[Any, Any]]:
+        """The worst case first, then other neighbouring values that by its claim tell no more."""
+        return [self.worst_case()]
+
+    def log_ratio(self, draws: NDArray[Any], pair: tuple[Any, Any]) -> Floats | None:
+        """The logarithm of how much likelier each draw is on the first value than on the second, if known."""
+        return None
+
     def probabilities(self, value: Any) -> Law | None:
         """Its law on a value, where that is closed."""
         return None
@@ -163,7 +171,10 @@ def _plain(value: Any) -> Any:
         return {"grid": value.exponent}
     if isinstance(value, Sensitivity):
         norms = {name: getattr(value, name) for name in ("l0", "l1", "l2", "linf")}
-        return {"relation": value.relation} | {k: _plain(v) for k, v in norms.items() if v is not None}
+        kind = {"relation": value.relation} | (
+            {"of_one_number": value.of_one_number} if value.l0 == 1 else {}
+        )
+        return kind | {k: _plain(v) for k, v in norms.items() if v is not None}
     if isinstance(value, Mechanism):
         return {"mechanism": json.loads(value.to_json())}
     if isinstance(value, Loss):
@@ -188,7 +199,9 @@ def _nested(value: Mapping[str, Any]) -> Any:
         return Mechanism.from_json(json.dumps(value["mechanism"]))
     if "loss" in value:
         return Loss.from_json(json.dumps(value["loss"]))
-    return Sensitivity(**{name: _value(item) for name, item in value.items()})
+    # Early texts do not tell a number from a vector of which one entry changes: a number is the safe reading.
+    stated: dict[str, Any] = {"of_one_number": value.get("l0") == 1}
+    return Sensitivity(**stated | {name: _value(item) for name, item in value.items()})
 
 
 def _load_all() -> None:

@@ -22,7 +22,7 @@ from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.loss import Loss
 from dalenius.losses.raw import DiscretePair
 from dalenius.privacy.sensitivity import sqrt_up
-from dalenius.profiles.balls import ball
+from dalenius.profiles.balls import BITS, ball, lower
 
 Noise = Literal["laplace", "gaussian"]
 """The law of the noise, in whole numbers."""
@@ -48,16 +48,21 @@ def delta(
 ) -> Fraction:
     """δ at ε where a unit holds so many keys of `others` and brings `new` ones, rounded up.
 
-    By −s/(1 − s) ≤ log(1 − s) ≤ 0, and H falls.
+    H falls, so its argument is rounded down; below zero it is H(−x) = 1 − e^{−x}(1 − H(x)), as the noise
+    is its own reverse.
     """
     shown = chance(scale, threshold, noise, new)
-    if (1 - shown) * epsilon < shown:
-        return Fraction(1)
-    if others == 0:
+    if others == 0 or shown == 1:
+        # Then H(x) = max(0, 1 − e^x), which leaves less than s for adding the unit.
         return shown
-    loss, less = held(scale, noise, others), epsilon - shown / (1 - shown)
-    removed, added = (Fraction(loss.delta(x).upper) for x in (epsilon, less))
-    return max(shown + (1 - shown) * removed, added)
+    loss = held(scale, noise, others)
+    with flint.ctx.workprec(BITS):
+        apart = (1 - ball(shown)).log()
+        more, less = epsilon + Fraction(lower(-apart)), epsilon + Fraction(lower(apart))
+        hidden = Fraction(lower(ball(less).exp())) if less < 0 else Fraction(1)
+    removed = shown + (1 - shown) * Fraction(loss.delta(more).upper)
+    added = 1 - hidden * (1 - Fraction(loss.delta(abs(less)).upper))
+    return max(removed, added)
 
 
 @lru_cache(maxsize=1024)

@@ -5,8 +5,9 @@ on steps of g, let the utilities of a set A gain k whole steps on the others', G
 the choice is in A, and a = e^{−g/scale}. Ties included, G(k + 1) ≤ min(G(k)/a, 1 − a(1 − G(k))). That is the
 step along the discrete Laplace distribution function, so the choice costs no more than one number with the
 same noise and the sensitivity `span` (see `choice`: 2Δ, or Δ where monotone): `losses.DiscreteLaplace`, hence
-pure ε = span/scale. The ε is approached by a candidate far below another; the profile at δ > 0 is a bound.
-Proof in docs/mechanisms/noisy_max.md.
+pure ε = span/scale. The ε is approached as candidates tie with one more: the greatest of n noises is negative
+with probability below 2^{−n}, and above 0 the noise of one more falls off by e^{−g/scale} at every step. The
+profile at δ > 0 is a bound. Proof in docs/mechanisms/noisy_max.md.
 
 Permute-and-flip at the same ε is nearer to the best: noisy max is for where noise is added to each utility
 apart, and for comparison with other libraries.
@@ -15,7 +16,7 @@ apart, and for comparison with other libraries.
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,43 +25,35 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.losses.discrete_laplace import DiscreteLaplace
-from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import LEFT_OUT, Bounded, read_sensitivity
+from dalenius.mechanisms.additive import LEFT_OUT
 from dalenius.mechanisms.candidates import one_of_each
-from dalenius.mechanisms.choice import Choice, least_scale
+from dalenius.mechanisms.choice import OneChoice
 from dalenius.mechanisms.mechanism import Law, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import MOST, Grid, Steps
-from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.privacy.quantized import MOST, Steps
+from dalenius.privacy.unit import Relation
 from dalenius.release import CONFIDENCE
 
 MOST_CELLS = 2**22
 """Up to so many cells a matrix of noise, or of the law, is written out."""
+TIES = 8
+"""Candidates of the worst case besides one: ε is missed by less than a hundredth."""
 
 
 @dataclass(frozen=True)
-class ReportNoisyMax(Choice, kind="report_noisy_max"):
+class ReportNoisyMax(OneChoice, kind="report_noisy_max"):
     """The greatest utility after discrete Laplace noise of `scale`, each of `sensitivity`."""
 
-    _: KW_ONLY
-    scale: Parameter[Fraction] = Parameter(numbers.positive)
-    sensitivity: Bounded = Bounded()
-    monotone: bool = False
-    grid: Grid | None = None
-
-    @property
-    def loss(self) -> Loss:
+    @staticmethod
+    def price(limit: Fraction, steps: int, relation: Relation = "add_remove") -> Loss:
         """That of one number with the same noise, a span away."""
-        per_step = self.scale / self.step
-        return DiscreteLaplace(
-            per_step, sensitivity=int(self.limit * per_step), relation=self.sensitivity.relation
-        )
+        return DiscreteLaplace(steps / limit, sensitivity=steps, relation=relation)
 
     def draw(self, steps: Steps, size: int) -> Steps:
         """Noise on every utility; many draws share a matrix."""
-        per_step, rows = self.scale / self.step, MOST_CELLS // steps.size
+        per_step, rows = 1 / self.rate, MOST_CELLS // steps.size
         if size < steps.size or rows < 1:
             return noise.noisy_max(steps, per_step, size)
         held = np.clip(steps, -MOST // 2, MOST // 2)
@@ -73,15 +66,15 @@ class ReportNoisyMax(Choice, kind="report_noisy_max"):
         return np.concatenate(parts)
 
     def worst_case(self) -> tuple[Any, Any]:
-        """One candidate far below another, and nearer."""
-        return self._apart(0, round(3 * self.scale / self.step))
+        """One candidate as good as several others, and a span below them."""
+        return self._apart(*[0] * TIES, 0)
 
     def probabilities(self, value: Any) -> Law | None:
         """Over the greatest value m: P(i) = Σ_m P(uᵢ+Zᵢ = m) ∫₀¹ Π_{j≠i} (P(uⱼ+Zⱼ < m) + s·P(uⱼ+Zⱼ = m)) ds.
 
         The integral over s breaks ties; None where the sum is too long.
         """
-        steps, rate = self.steps(value), float(self.step / self.scale)
+        steps, rate = self.steps(value), float(self.rate)
         # Below the best utility by so much no maximum lies, and above it by so much it has no mass.
         reach = math.ceil((math.log(steps.size / LEFT_OUT) + 1) / rate)
         nodes, weights = np.polynomial.legendre.leggauss(steps.size // 2 + 1)
@@ -112,33 +105,10 @@ class ReportNoisyMax(Choice, kind="report_noisy_max"):
 
     def _gain(self, steps: int) -> float:
         """P(Z − Z' ≥ k) for k ≥ 0, rounded up: Σ P(Z − Z' = k), which is c²a^k (k + (1+a²)/(1−a²))."""
-        rate = float(self.step / self.scale)
+        rate = float(self.rate)
         rest, a = -math.expm1(-rate), math.exp(-rate)
         head = (steps + 1 / math.tanh(rate)) / rest + a / rest**2
         return math.tanh(rate / 2) ** 2 * math.exp(-rate * steps) * head * (1 + 1e-9 * (1 + rate * steps))
-
-    @staticmethod
-    def calibrate(
-        *,
-        epsilon: Number,
-        delta: Number = 0,
-        sensitivity: Sensitivity | Number,
-        monotone: bool = False,
-        grid: Grid | None = None,
-    ) -> ReportNoisyMax:
-        """The least scale with which one choice is known to be (epsilon, delta)-differentially private."""
-        bound = read_sensitivity(sensitivity)
-        span = ReportNoisyMax(scale=1, sensitivity=bound, monotone=monotone, grid=grid)
-        steps = int(span.limit / span.step)
-        scale = least_scale(
-            lambda limit: DiscreteLaplace(steps / limit, sensitivity=steps),
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=bound,
-            monotone=monotone,
-            grid=grid,
-        )
-        return ReportNoisyMax(scale=scale, sensitivity=bound, monotone=monotone, grid=grid)
 
 
 def _under(values: Steps, rate: float) -> NDArray[np.float64]:

@@ -38,10 +38,11 @@ from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.keys import HAIR, Counts, in_order
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.mechanism import Law, Mechanism, risk
+from dalenius.mechanisms.laplace_ratio import check_epsilon
+from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.mechanisms.new_keys import Noise, brought, chance, delta, held
 from dalenius.privacy import numbers
-from dalenius.privacy.numbers import Number
+from dalenius.privacy.numbers import MOST_STEPS, Number
 from dalenius.privacy.quantized import MOST, Grid
 from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
 from dalenius.privacy.unit import Unit
@@ -65,6 +66,7 @@ class NoisyThreshold(Mechanism, kind="noisy_threshold"):
     def __post_init__(self) -> None:
         if self.noise not in ("laplace", "gaussian"):
             raise InvalidArgument("noise must be laplace or gaussian.", remedy="Pass one of these names.")
+        _ = self.additive
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", numbers.positive(self.epsilon, "epsilon"))
             if self.keys > MOST_CASES:
@@ -93,7 +95,7 @@ class NoisyThreshold(Mechanism, kind="noisy_threshold"):
         self, value: Counts, *, name: str = "key", unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """The keys that are shown, in their own order, and their noisy counts."""
-        reach = self.additive.reach(risk(1 - numbers.exact(confidence, "confidence")))
+        reach = self.additive.reach(1 - numbers.confidence(confidence))
         names, counts = in_order(value)
         noisy = counts + np.clip(self.additive.draw(counts.size), -MOST, MOST - 1)
         shown = np.flatnonzero((counts > 0) & (noisy >= self.threshold))
@@ -147,8 +149,9 @@ class NoisyThreshold(Mechanism, kind="noisy_threshold"):
 
         Laplace noise takes all of ε, Gaussian noise half of δ; all, where the loss is at this ε `alone`.
         """
-        limit, failure = numbers.positive(epsilon, "epsilon"), numbers.rate(numbers.delta(delta), "delta")
+        limit, failure = numbers.epsilon(epsilon), numbers.rate(numbers.delta(delta), "delta")
         count = numbers.count(keys, "keys")
+        check_epsilon(limit, count)
         scale = count / limit
         if noise == "gaussian":
             part = failure * HAIR**2 if alone else failure / 2
@@ -170,6 +173,11 @@ def _raised(draft: NoisyThreshold, epsilon: Fraction, delta: Fraction) -> NoisyT
     low, high = 0, 1
     while not kept(high):
         low, high = high, 2 * high
+        if high > MOST_STEPS:
+            raise InvalidArgument(
+                "The threshold for this epsilon and delta is beyond 1e12.",
+                remedy="Choose a larger epsilon or delta, or fewer keys.",
+            )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if kept(middle) else (middle, high)

@@ -16,48 +16,37 @@ a span have losses ε and −log(2 − e^{−ε}). Under composition the exponen
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dalenius import noise
-from dalenius.losses.fields import Parameter
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, read_sensitivity
 from dalenius.mechanisms.candidates import one_of_each
-from dalenius.mechanisms.choice import Choice, least_scale
+from dalenius.mechanisms.choice import OneChoice
 from dalenius.mechanisms.mechanism import Law
-from dalenius.privacy import numbers
-from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import Grid, Steps
-from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.privacy.quantized import Steps
+from dalenius.privacy.unit import Relation
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(Choice, kind="permute_and_flip"):
+class PermuteAndFlip(OneChoice, kind="permute_and_flip"):
     """The first success of coins e^{(u − max u)/scale} in random order, each utility of `sensitivity`."""
 
-    _: KW_ONLY
-    scale: Parameter[Fraction] = Parameter(numbers.positive)
-    sensitivity: Bounded = Bounded()
-    monotone: bool = False
-    grid: Grid | None = None
-
-    @property
-    def loss(self) -> Loss:
+    @staticmethod
+    def price(limit: Fraction, steps: int, relation: Relation = "add_remove") -> Loss:
         """That of Laplace noise."""
-        return Laplace(1 / self.limit, relation=self.sensitivity.relation)
+        return Laplace(1 / limit, relation=relation)
 
     def draw(self, steps: Steps, size: int) -> Steps:
         """A uniform choice among those whose coins succeed: many draws flip candidate by candidate."""
-        rate = self.step / self.scale
         if size < steps.size:
-            return noise.permute_and_flip(steps, rate, size)
+            return noise.permute_and_flip(steps, self.rate, size)
         below = [int(steps.max()) - k for k in steps.tolist()]
-        return one_of_each(np.column_stack([noise.bernoulli_exp(rate * d, size) for d in below]))
+        return one_of_each(np.column_stack([noise.bernoulli_exp(self.rate * d, size) for d in below]))
 
     def worst_case(self) -> tuple[Any, Any]:
         """Two equal candidates, and a span between them: the worse one's chance falls by e^ε."""
@@ -66,30 +55,9 @@ class PermuteAndFlip(Choice, kind="permute_and_flip"):
     def probabilities(self, value: Any) -> Law:
         """P(i) = xᵢ ∫₀¹ Π_{j≠i} (1 − xⱼ + xⱼs) ds with the coins x: a polynomial, so by quadrature."""
         steps = self.steps(value)
-        coins = np.exp(-(steps.max() - steps) * float(self.step / self.scale))
+        coins = np.exp(-(steps.max() - steps) * float(self.rate))
         nodes, weights = np.polynomial.legendre.leggauss(steps.size // 2 + 1)
         s = (nodes[:, np.newaxis] + 1) / 2
         factors = 1 - coins + coins * s
         shares = np.exp(np.log(factors).sum(axis=1, keepdims=True)) / factors
         return Law(tuple(range(steps.size)), coins * (weights / 2 @ shares))
-
-    @staticmethod
-    def calibrate(
-        *,
-        epsilon: Number,
-        delta: Number = 0,
-        sensitivity: Sensitivity | Number,
-        monotone: bool = False,
-        grid: Grid | None = None,
-    ) -> PermuteAndFlip:
-        """The least scale with which one choice is (epsilon, delta)-differentially private."""
-        bound = read_sensitivity(sensitivity)
-        scale = least_scale(
-            lambda limit: Laplace(1 / limit),
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=bound,
-            monotone=monotone,
-            grid=grid,
-        )
-        return PermuteAndFlip(scale=scale, sensitivity=bound, monotone=monotone, grid=grid)

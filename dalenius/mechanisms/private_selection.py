@@ -3,7 +3,8 @@
 Each run draws a candidate uniformly, runs `base` on that candidate's private value, which gives a score, and
 the run with the greatest score is released, candidate and score (equal scores: the later candidate). K ≥ 1
 has the truncated negative binomial law of `shape` η in (−1, 1] and `stop` γ in (0, 1): P(K = k) ∝ (1 − γ)^k
-Π_{l<k} (l + η)/(l + 1), with η = 1 the geometric law, η = 0 the logarithmic one.
+Π_{l<k} (l + η)/(l + 1), with η = 1 the geometric law, η = 0 the logarithmic one. With `mean` instead of
+`stop` K is Poisson (see `poisson_runs`), and where it is 0 nothing is released.
 
 Theorem (as γ → 0: Liu and Talwar 2019, Papernot and Steinke 2022; by profiles: Koskela, Redberg and Wang
 2024). Let δ₀(ε) be the profile of the base, and τ the least number with δ₀(τ) ≤ (e^τ − 1)γ/(1 − γ). Then
@@ -24,7 +25,7 @@ until a time fixed beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -40,7 +41,9 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.mechanisms.candidates import listed, named
 from dalenius.mechanisms.mechanism import Law, Mechanism
-from dalenius.mechanisms.repetition import Repetition, a_shape, a_stop, grown, price
+from dalenius.mechanisms.poisson_runs import PoissonRuns, a_mean
+from dalenius.mechanisms.repetition import Repetition, a_shape, a_stop
+from dalenius.mechanisms.runs import Runs, grown, price
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
@@ -50,6 +53,8 @@ MANY = ("sparse_vector", "thresholdout", "noisy_threshold", "partition_selection
 """Kinds that give no score: what they release is several things, or as many as the data say."""
 LISTED = ("sample_and_aggregate",)
 """Kinds that draw for audits from a law which they list, as far as the data are few."""
+NOTHING = (-1.0, 0.0)
+"""How `sample` and `probabilities` write that there was no run."""
 BATCH = 2**17
 """Selections whose runs are drawn together."""
 
@@ -60,12 +65,21 @@ class PrivateSelection(Mechanism, kind="private_selection"):
 
     _: KW_ONLY
     base: Mechanism
-    stop: Parameter[Fraction] = Parameter(a_stop)
+    stop: Fraction | None = None
     shape: Parameter[Fraction] = Parameter(a_shape, Fraction(1))
     delta: Parameter[Fraction] = Parameter(numbers.delta, Fraction(0))
     alpha: Fraction | None = None
+    mean: Fraction | None = None
 
     def __post_init__(self) -> None:
+        if (self.stop is None) == (self.mean is None) or (self.mean is not None and self.shape != 1):
+            raise InvalidArgument(
+                "Either stop, with a shape, or mean says how many runs there are.",
+                remedy="Pass stop=0.1, or mean=10 without a shape.",
+            )
+        for name, read in (("stop", a_stop), ("mean", a_mean)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, read(getattr(self, name), name))
         if not isinstance(self.base, Mechanism):
             raise InvalidArgument("base must be a mechanism.", remedy="Pass one that releases a number.")
         if getattr(self.base, "kind", None) in MANY + LISTED:
@@ -83,9 +97,9 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         _ = self.loss
 
     @property
-    def runs(self) -> Repetition:
+    def runs(self) -> Runs:
         """The law of the number of runs."""
-        return Repetition(self.stop, self.shape)
+        return _runs(self.stop, self.shape, self.mean)
 
     @property
     def loss(self) -> Loss:
@@ -103,8 +117,9 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         """Select once among private values, one a candidate: the candidate and its score."""
         names = named(candidates, len(listed(value)))
         best, score = self.sample(value, 1)[0].tolist()
-        columns: dict[str, Sequence[Cell]] = {"choice": [names[int(best)]], "score": [score]}
-        return replace(self._released(columns, ("choice", "score"), unit), confidence=None)
+        chosen: tuple[Cell, Cell] = (None, None) if best == NOTHING[0] else (names[int(best)], score)
+        columns: dict[str, Sequence[Cell]] = {"choice": chosen[:1], "score": chosen[1:]}
+        return self._released(columns, ("choice", "score"), unit)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent selections among public values: rows of an index and a score."""
@@ -116,7 +131,10 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         return np.concatenate([np.empty((0, 2)), *parts])
 
     def _select(self, values: Sequence[Any], size: int) -> NDArray[np.float64]:
-        counts = self.runs.draw(size)
+        found, drawn = np.tile(NOTHING, (size, 1)), self.runs.draw(size)
+        counts = drawn[drawn > 0]
+        if not counts.size:
+            return found
         which = noise.uniform(len(values), int(counts.sum())).astype(np.int64)
         scores = np.empty(which.size)
         for i in np.unique(which).tolist():
@@ -125,7 +143,8 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         first = np.cumsum(counts) - counts
         best = np.maximum.reduceat(scores, first)
         able = np.where(scores == np.repeat(best, counts), which, -1)
-        return np.column_stack([np.maximum.reduceat(able, first), best])
+        found[drawn > 0] = np.column_stack([np.maximum.reduceat(able, first), best])
+        return found
 
     def worst_case(self) -> tuple[Any, Any]:
         """That of the base, of one candidate."""
@@ -144,7 +163,10 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         order = sorted(range(len(places)), key=places.__getitem__)
         greatest = self.runs.greatest(masses[order])
         rest = max(law.rest for law in known) * self.runs.mean
-        return Law(tuple((places[i][1], places[i][0]) for i in order), greatest, rest)
+        outcomes = tuple((places[i][1], places[i][0]) for i in order)
+        if self.runs.none:
+            outcomes, greatest = (NOTHING, *outcomes), np.append(self.runs.none, greatest)
+        return Law(outcomes, greatest, rest)
 
     @staticmethod
     def calibrate(
@@ -152,15 +174,28 @@ class PrivateSelection(Mechanism, kind="private_selection"):
         epsilon: Number,
         delta: Number = 0,
         base: Callable[[Fraction], Mechanism],
-        stop: Number,
+        stop: Number | None = None,
         shape: Number = 1,
+        mean: Number | None = None,
     ) -> PrivateSelection:
         """The selection whose base, a function of a noise scale, has the least that keeps the promise."""
-        runs, failure = Repetition(a_stop(stop, "stop"), a_shape(shape, "shape")), numbers.delta(delta)
+        runs, failure = _runs(stop, shape, mean), numbers.delta(delta)
         scale = calibrate(
             lambda b: Pure(grown(base(b).loss, runs, failure)), epsilon=epsilon, delta=0, name="scale"
         )
-        return PrivateSelection(base=base(scale), stop=stop, shape=shape, delta=delta)
+        return PrivateSelection(
+            base=base(scale),
+            stop=None if stop is None else a_stop(stop, "stop"),
+            shape=shape,
+            delta=delta,
+            mean=None if mean is None else a_mean(mean, "mean"),
+        )
+
+
+def _runs(stop: Number | None, shape: Number, mean: Number | None) -> Runs:
+    if mean is not None:
+        return PoissonRuns(a_mean(mean, "mean"))
+    return Repetition(a_stop(stop, "stop"), a_shape(shape, "shape"))
 
 
 def _scores(base: Mechanism, value: Any, size: int) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ far (Kaplan, Schnapp and Stemmer 2022; see `halving`). The released points never
 Theorem. Given all points of the earlier rounds, a record that comes or goes lies in one part of a round, and
 the other parts do not change. Each part costs a range of at most 1/scale. So m levels cost ⌈log₂(m + 1)⌉
 bounded ranges, one for each round: `losses.BoundedRange(1/scale) * rounds`. A replaced record is one that
-goes and one that comes, in one part or in two of them, and each range is 2/scale.
+goes and one that comes, in one part or in two of them, and each range is 2/scale. At δ = 0 this is approached
+on fine grids, where levels are equally spaced by `worst_case`: docs/mechanisms/quantiles.md.
 
 Ties. Many records on one point would all go left, so `dither` bits are added below the grid, of each record
 at random and by itself, and taken off the released points. That is a mixture of pairs of neighbours, each of
@@ -44,6 +45,8 @@ from dalenius.release import CONFIDENCE, Cell, Release
 
 MOST_OUTCOMES = 10_000
 """Up to so many outcomes the law is written out."""
+LOST = 1 / 6
+"""The most of ε, as a share, that a round of the worst case does not attain: less would make it too rare."""
 DITHER = 16
 """Bits below the grid, where nothing else is asked for."""
 
@@ -105,8 +108,8 @@ class Quantiles(Ranked, kind="quantiles"):
         return found >> more
 
     def worst_case(self) -> tuple[Any, Any]:
-        """That of the first round."""
-        return self.crossing(self.halving.own)
+        """That of the first round, after which the record that moves is in the larger part."""
+        return self.crossing(self.halving.own, ranked.changes(self.relation) / self.scale, LOST)
 
     def probabilities(self, value: Any) -> Law | None:
         """Over all rounds; None with dither, or where there are too many outcomes."""

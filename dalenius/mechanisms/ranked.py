@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.bounded_range import BoundedRange
 from dalenius.mechanisms.candidates import whole_steps
-from dalenius.mechanisms.choice import most_range
+from dalenius.mechanisms.choice import log_odds, most_range
 from dalenius.mechanisms.mechanism import Mechanism
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -31,6 +30,9 @@ MOST_STEPS = 2**61
 """Between the bounds."""
 FINEST = 10**6
 """The largest denominator of a level: rank errors are counted in its parts."""
+
+
+Values = tuple[Fraction, ...]
 
 
 class Ranked(Mechanism):
@@ -49,14 +51,16 @@ class Ranked(Mechanism):
             )
         if self.lower >= self.upper:
             raise InvalidArgument("lower must be below upper.", remedy="Pass public bounds of the values.")
-        grid = Grid.within((self.upper - self.lower) / 2**FINENESS) if self.grid is None else self.grid
+        far = max(abs(self.lower), abs(self.upper))
+        least = max((self.upper - self.lower) / 2**FINENESS, far / MOST_STEPS)
+        grid = Grid.within(least) if self.grid is None else self.grid
         if not isinstance(grid, Grid):
             raise InvalidArgument("grid must be a Grid.", remedy="Pass Grid(0), or leave it out.")
         object.__setattr__(self, "grid", grid)
-        if not 0 < self.ends[1] - self.ends[0] <= MOST_STEPS:
+        if not 0 < self.ends[1] - self.ends[0] <= MOST_STEPS or far > 2 * MOST_STEPS * grid.step:
             raise InvalidArgument(
-                "Between lower and upper there must be 2 to 2^61 grid points.",
-                remedy="Choose another grid, or leave it out.",
+                "Between lower and upper there must be 2 to 2^61 grid points, within 2^62 steps of zero.",
+                remedy="Leave grid out, or subtract a public number from values and bounds.",
             )
         _ = self.loss
 
@@ -76,24 +80,31 @@ class Ranked(Mechanism):
         assert self.grid is not None
         return np.sort(np.clip(whole_steps(value, self.grid), *self.ends))
 
-    def crossing(self, level: Fraction) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Records on one point, a quarter of the way in, and one more beyond it; or moved across it.
+    def crossing(self, level: Fraction, epsilon: Fraction, lost: float) -> tuple[Values, Values]:
+        """Records at an end and on one point, and one more at the other end; or moved there from this one.
 
-        They are so many that the one beyond moves all rank errors on either side by as much as it can.
+        There are so many that all points between move one way and the few before them the other, each as far
+        as a rank error moves. Those few are so likely that ε falls short by a share of `lost`.
         """
         low, high = self.ends
-        odds, quarter = level / (1 - level), (high - low) // 4
-        many, upward = math.ceil(max(odds, 1 / odds)), odds >= 1
-        place = low + quarter if upward else high - quarter
-        near, far = (low, high) if upward else (high, low)
-        first = [place] * many + ([near] if self.relation == "replace" else [])
-        return tuple(k * self.step for k in first), tuple(k * self.step for k in [place] * many + [far])
+        near, far, toward = (low, high, 1) if level > Fraction(1, 2) else (high, low, -1)
+        rest, moved = min(level, 1 - level), reach(level, self.relation)
+        many = math.ceil(moved / rest)
+        later = math.ceil(rest * many)
+        # The few points have a rank error of later − rest·many at first, the many of rest·many.
+        rate = float(epsilon / (2 * moved))
+        odds = log_odds(float(epsilon), lost) - float(epsilon) + float(2 * rest * many - later) * rate
+        few = round((high - low) / (1 + math.exp(min(odds, 700.0))))
+        place = near + toward * max(1, min(few, high - low - 1))
+        first = [near] * (many - later) + [place] * later
+        second = (first[1:] if self.relation == "replace" else first) + [far]
+        return tuple(k * self.step for k in first), tuple(k * self.step for k in second)
 
     def stated(self, columns: Mapping[str, Sequence[Cell]], name: str, unit: Unit | None) -> Release:
         """A release without error bars, its receipt naming the bounds."""
         clipped = f"values clipped to [{float(self.lower):g}, {float(self.upper):g}]"
         made = self._released(columns, (name,), unit)
-        return replace(made, confidence=None).bounded(clipped, "one record per unit, by the caller's promise")
+        return made.bounded(clipped, "one record per unit, by the caller's promise")
 
     def cells(self, points: Steps) -> list[Cell]:
         """Points as numbers: whole ones on a grid of whole numbers."""

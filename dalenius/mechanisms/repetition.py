@@ -1,4 +1,4 @@
-"""How often a mechanism is run, at random, and what its loss becomes when the best run is released.
+"""A truncated negative binomial number of runs, and what its best run costs.
 
 K ≥ 1 has P(K = k) ∝ (1 − γ)^k Π_{l<k} (l + η)/(l + 1): a truncated negative binomial law. Compared with the
 geometric law, what is left is Π_{0<l<k} (l + η)/(l + 1) ≤ 1 where η ≤ 1: a geometric draw k is kept if k − 1
@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import flint
 import numpy as np
@@ -20,19 +19,16 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.errors import InvalidArgument, NotSound
-from dalenius.losses.concentrated import Renyi
+from dalenius.errors import InvalidArgument
 from dalenius.losses.loss import Loss
-from dalenius.losses.pure import Approximate, Pure
+from dalenius.mechanisms.runs import Runs
 from dalenius.privacy import numbers
 from dalenius.profiles.balls import BITS, ball, lower, upper
 
 BATCH, SPARE = 2**20, 16
 """The most geometric draws made at once, and how many more of them than are needed on average."""
-LEAST = 2.0**-40
-"""Where the search for τ starts."""
-DIGITS = 12
-"""Decimals that a stated figure is rounded up to."""
+LEAST, NEAR = 2.0**-40, 2.0**-36
+"""The least τ that is stated, and how near the search for it comes, as a share of where it starts."""
 ORDERS = [1 + Fraction(2) ** k for k in range(-4, 21)]
 """Second orders tried for Rényi privacy; the order 1 needs nothing of the base."""
 
@@ -57,7 +53,7 @@ def a_shape(value: object, name: str) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Repetition:
+class Repetition(Runs):
     """The law of K, by γ = `stop` and η = `shape`."""
 
     stop: Fraction
@@ -89,6 +85,11 @@ class Repetition:
         return counts
 
     @property
+    def none(self) -> float:
+        """There is at least one run."""
+        return 0.0
+
+    @property
     def mean(self) -> float:
         """E[K], rounded up."""
         with flint.ctx.workprec(BITS):
@@ -109,65 +110,43 @@ class Repetition:
             return np.asarray(rise / -math.log(stop))
         return np.asarray(np.expm1(shape * rise) * under**-shape / math.expm1(-shape * math.log(stop)))
 
+    def shift(self, base: Loss) -> Fraction:
+        """(1 + η)τ."""
+        return (1 + self.shape) * Fraction(_shift(base, self.stop))
 
-def price(base: Loss, runs: Repetition, delta: Fraction, alpha: Fraction | None) -> Loss:
-    """The loss of releasing the best run: pure where delta is 0, at one δ, or Rényi of one order."""
-    if alpha is not None:
-        return Renyi(alpha, epsilon=_renyi(base, runs, alpha), relation=base.relation)
-    total = grown(base, runs, delta)
-    if delta == 0:
-        return Pure(total, relation=base.relation)
-    return Approximate(total, delta=delta, relation=base.relation)
-
-
-@lru_cache(maxsize=256)
-def grown(base: Loss, runs: Repetition, delta: Fraction) -> Fraction:
-    """The ε of the best run at δ."""
-    once = base.epsilon(delta / Fraction(runs.mean)).upper
-    if once == math.inf:
-        raise NotSound(
-            "The base has no such guarantee at this delta.",
-            remedy="Use a base that has one, or state delta above 0, or a Rényi order alpha.",
-        )
-    return _up(Fraction(once) + (1 + runs.shape) * Fraction(_shift(base, runs.stop)))
+    def renyi(self, base: Loss, alpha: Fraction) -> float:
+        """The theorem of Papernot and Steinke, with the best of several second orders."""
+        first = base.renyi(alpha).upper
+        with flint.ctx.workprec(BITS):
+            wide = -ball(self.stop).log()
+            choices = [wide]
+            for order in ORDERS:
+                known = base.renyi(order).upper
+                if known < math.inf:
+                    choices.append((1 - 1 / ball(order)) * ball(known) + wide / ball(order))
+            more = min(upper(c) for c in choices)
+            rest = self._mean().log() / ball(alpha - 1)
+            return upper(ball(first) + ball(1 + self.shape) * ball(more) + rest)
 
 
 def _shift(base: Loss, stop: Fraction) -> float:
-    """τ, rounded up. No δ exceeds 1, so log(1/γ) always serves and the search ends."""
+    """τ, rounded up: the root is found in floats, and what is returned serves by directed rounding."""
+    from scipy.optimize import brentq
 
-    def serves(shift: float) -> bool:
+    odds = stop / (1 - stop)
+
+    def spare(shift: float) -> float:
         with flint.ctx.workprec(BITS):
-            allowed = lower(ball(shift).expm1() * ball(stop / (1 - stop)))
-        return base.delta(Fraction(shift)).upper <= allowed
+            allowed = lower(ball(shift).expm1() * ball(odds))
+        return allowed - base.delta(Fraction(shift)).upper
 
-    low, high = 0.0, LEAST
-    while not serves(high):
-        low, high = high, 2 * high
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if serves(middle) else (middle, high)
-    return high
-
-
-@lru_cache(maxsize=256)
-def _renyi(base: Loss, runs: Repetition, alpha: Fraction) -> Fraction:
-    first = base.renyi(alpha).upper
-    if first == math.inf:
-        raise NotSound(
-            "The base has no Rényi guarantee of this order.",
-            remedy="Choose a smaller alpha, or a base such as Gaussian or Laplace.",
-        )
-    with flint.ctx.workprec(BITS):
-        wide = -ball(runs.stop).log()
-        choices = [wide]
-        for order in ORDERS:
-            known = base.renyi(order).upper
-            if known < math.inf:
-                choices.append((1 - 1 / ball(order)) * ball(known) + wide / ball(order))
-        more = min(upper(c) for c in choices)
-        rest = runs._mean().log() / ball(alpha - 1)
-        return _up(Fraction(upper(ball(first) + ball(1 + runs.shape) * ball(more) + rest)))
-
-
-def _up(number: Fraction) -> Fraction:
-    return Fraction(math.ceil(number * 10**DIGITS), 10**DIGITS)
+    # No δ exceeds that at 0, so where (e^τ − 1)γ/(1 − γ) reaches it τ serves; so does what makes δ vanish.
+    most = max(LEAST, min(math.log1p(base.delta(0).upper / float(odds)), base.epsilon(0).upper))
+    while spare(most) < 0:
+        most *= 2
+    if spare(LEAST) >= 0:
+        return LEAST
+    shift, more = float(brentq(spare, LEAST, most, xtol=most * NEAR, rtol=NEAR)), NEAR
+    while spare(shift) < 0:
+        shift, more = shift + more * most, 2 * more
+    return shift

@@ -23,9 +23,8 @@ would give on all units together depends on the data.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import product
@@ -39,6 +38,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import Additive, read_grid
+from dalenius.mechanisms.blocks import Function, given, listed, parted
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.privacy import numbers
@@ -48,7 +48,6 @@ from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Relation, Unit
 from dalenius.release import CONFIDENCE, Release
 
-Function = Callable[[Any], Any]
 LISTED = 4096
 """Ways to fill the blocks up to which a law is listed."""
 
@@ -87,7 +86,7 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
 
     def release(self, value: Any, *, function: Function = np.mean, unit: Unit | None = None) -> Release:
         """The mean of the function over blocks of units: an array or list with one entry for each unit."""
-        units = _units(value)
+        units = listed(value)
         total = self._sum(units, noise.uniform(self.blocks, len(units)).tolist(), function)
         found = self.mechanism.release(total)
         ends = {
@@ -97,7 +96,7 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Means over blocks of a few public numbers."""
-        units = _units(value)
+        units = listed(value)
         if self.blocks ** len(units) > LISTED:
             raise InvalidArgument(
                 f"There are over {LISTED} ways to fill the blocks.", remedy="Sample fewer units or blocks."
@@ -129,7 +128,7 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
 
     def probabilities(self, value: Any) -> Law | None:
         """Summed over all ways to fill the blocks, for a few units."""
-        units = _units(value)
+        units = listed(value)
         if self.blocks ** len(units) > LISTED:
             return None
         ways = product(range(self.blocks), repeat=len(units))
@@ -175,37 +174,12 @@ class SampleAndAggregate(Mechanism, kind="sample_and_aggregate"):
 
     def _sum(self, units: Any, places: Sequence[int], function: Function) -> int:
         """The sum of the results, in steps."""
-        members: list[list[int]] = [[] for _ in range(self.blocks)]
-        for unit, place in enumerate(places):
-            members[place].append(unit)
-        return sum(self._result(units, block, function) for block in members)
+        return sum(self._result(units, block, function) for block in parted(places, self.blocks))
 
     def _result(self, units: Any, members: list[int], function: Function) -> int:
         """One block's result, in steps within the bounds."""
-        found = math.nan
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                found = float(function(_taken(units, members)))
-            except KeyboardInterrupt:
-                raise
-            except BaseException:
-                # Whether a block fails is as private as what it gives.
-                found = math.nan
-        grid = self.mechanism.grid
+        found, grid = given(function, units, members), self.mechanism.grid
         assert grid is not None
         steps = grid.aggregate(self.default if math.isnan(found) else found)
         least, most = math.ceil(self.lower / grid.step), math.floor(self.upper / grid.step)
         return max(least, min(most, steps))
-
-
-def _units(value: Any) -> Any:
-    """An array or a list of units."""
-    if not isinstance(value, np.ndarray | Sequence) or isinstance(value, str | bytes):
-        raise InvalidArgument("value must be an array or a list of units.", remedy="Pass a list of units.")
-    return value
-
-
-def _taken(units: Any, members: list[int]) -> Any:
-    """Those units, in a new array or list."""
-    return units[members] if isinstance(units, np.ndarray) else [units[i] for i in members]

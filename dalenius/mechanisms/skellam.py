@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.losses import skellam as losses
-from dalenius.losses.calibration import calibrate
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, read_sensitivity, steps_of
+from dalenius.mechanisms.additive import Bounded, least_noise
 from dalenius.mechanisms.skellam_concentration import concentration
-from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries, whole_grid
+from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
@@ -82,14 +81,8 @@ class Skellam(WholeNumbers, kind="skellam"):
         exact: bool = True,
     ) -> Skellam:
         """The least noise with which one release is (epsilon, delta)-differentially private."""
-        bound, failure = read_sensitivity(sensitivity), numbers.positive(delta, "delta")
-        grid = grid or whole_grid(bound, Skellam.norm, Skellam.fineness, exact=exact)
-        steps = steps_of(bound, grid, exact=exact)
-        norm = steps.need("l2")
-        found = calibrate(
-            lambda ratio: _loss((ratio * norm) ** 2, steps), epsilon=epsilon, delta=failure, name="scale"
-        )
-        return Skellam(scale=found * norm * grid.step, sensitivity=sensitivity, grid=grid, exact=exact)
+        draft = Skellam(scale=1, sensitivity=sensitivity, grid=grid, exact=exact)
+        return least_noise(draft, epsilon=epsilon, delta=numbers.positive(delta, "delta"))
 
 
 def _loss(variance: Fraction, steps: Sensitivity) -> Loss:

@@ -9,13 +9,15 @@ first level not below A, the smooth sensitivity is S = s_J, J = max(0, max_k j(A
 most one level apart, as A_k(x) ≤ A_{k+1}(x′), and their medians at most the lesser S, as A₀ ≤ S.
 
 Noise. Laplace of scale b = `scale`·S is added, and the sum rounded to the grid and held within the bounds,
-which is post-processing. In steps, P(0) = 1 − e^{−1/2b} and P(±k) = e^{−k/b} sinh(1/2b), drawn exactly by a
-way on which b is met at its end only. Not protected: how long sorting and that last product take.
+which is post-processing. In steps, P(0) = 1 − e^{−1/2b} and P(±k) = e^{−k/b} sinh(1/2b), drawn exactly (see
+`rounded_laplace`). Not protected: how long it takes to sort, and to multiply by b.
 
 Theorem. With c = `scale`, if 1/c ≤ ε and log(1/q) + q/c ≤ ε, the mechanism is (ε, δ)-private with
     δ = (1 − q) e^{−q(ε + log(1/q))/(1−q)} cosh(q/(c(1−q))).
 On a fine and unbounded grid it is attained, by medians S and scales a factor q apart: the proof is in
-docs/mechanisms/smooth_sensitivity.md. `calibrate` takes c = 2/ε and the least q.
+docs/mechanisms/smooth_sensitivity.md. At every other ε the loss is that of `scaled_laplace`: about as much as
+Laplace noise of 1/c and a rare event cost, so several medians cost half of what (ε, δ) alone would imply.
+`calibrate` takes c = 2/ε and the least q.
 
 The error depends on S, which is private, so none is stated.
 """
@@ -32,15 +34,16 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter
-from dalenius.losses.pure import Approximate
+from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import LEFT_OUT, read_grid
 from dalenius.mechanisms.mechanism import Law, Mechanism
+from dalenius.mechanisms.rounded_laplace import rounded_laplace
+from dalenius.mechanisms.scaled_laplace import dominating
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import MOST, Grid, Steps
+from dalenius.privacy.quantized import MOST, Grid
 from dalenius.privacy.unit import Unit
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.release import Release
@@ -49,10 +52,7 @@ FINE = 2**40
 """Levels are whole multiples of this part of a step."""
 MOST_LEVELS = 2**16
 MOST_SCALE = 2**50
-"""In steps: with this scale DIGITS leave a draw open with a probability below 2^−70."""
-DIGITS = 126
-"""Binary digits after the point to which an exponential variable is drawn at first."""
-HALF = 2 ** (DIGITS // 2)
+"""In steps."""
 WIDE = 64
 """Steps between the medians of the worst case, where the bounds allow."""
 LISTED = 2**20
@@ -82,15 +82,15 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
             )
 
     @property
-    def loss(self) -> Approximate:
-        """The theorem's δ at `epsilon`."""
+    def loss(self) -> Loss:
+        """The theorem's δ at `epsilon`, and what holds elsewhere."""
         failure = _failure(self.epsilon, self.scale, self.ratio)
         if failure is None:
             raise NotSound(
                 "epsilon must be at least 1/scale, and at least log(1/ratio) + ratio/scale.",
                 remedy="Use SmoothMedian.calibrate, or a larger scale.",
             )
-        return Approximate(self.epsilon, delta=failure, relation="replace")
+        return dominating(self.scale, self.ratio, self.epsilon, failure, "replace")
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:
         """The median of a private array of numbers."""
@@ -99,7 +99,7 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Medians of a public array."""
         place, scale = self._median(value)
-        noisy = place + np.clip(_rounded_laplace(scale, size), -MOST, MOST - 1)
+        noisy = place + np.clip(rounded_laplace(scale, size), -MOST, MOST - 1)
         return np.asarray(np.clip(noisy, *self._ends) * float(self.grid.step))
 
     def worst_case(self) -> tuple[Any, Any]:
@@ -143,14 +143,21 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if kept(middle) else (low, middle)
-        return SmoothMedian(
-            epsilon=limit,
-            scale=2 / limit,
-            ratio=1 - Fraction(low, FINE),
-            lower=ends[0],
-            upper=ends[1],
-            grid=read_grid(grid, _fine(*ends)),
-        )
+
+        def at(parts: int) -> SmoothMedian:
+            return SmoothMedian(
+                epsilon=limit,
+                scale=2 / limit,
+                ratio=1 - Fraction(parts, FINE),
+                lower=ends[0],
+                upper=ends[1],
+                grid=read_grid(grid, _fine(*ends)),
+            )
+
+        less = 1
+        while at(low).loss.delta(limit).upper > failure:
+            low, less = max(0, low - less), 2 * less
+        return at(low)
 
     @cached_property
     def _ends(self) -> tuple[int, int]:
@@ -188,69 +195,6 @@ class SmoothMedian(Mechanism, kind="smooth_median"):
         ]
         level = max(0, *(self._level(distance) - k for k, distance in enumerate(most)))
         return int(window[far]), self.scale * Fraction(self._levels[level], FINE)
-
-
-def _rounded_laplace(scale: Fraction, size: int) -> Steps:
-    """Continuous Laplace noise, rounded: ±E·scale to the nearest step, E exponential of mean 1.
-
-    The scale is private. E is drawn without it, so neither a table nor the number of draws tells of it.
-    """
-    signs = 2 * np.asarray(noise.uniform(2, size), dtype=np.int64) - 1
-    far = [_rounded(scale, digits, DIGITS) for digits in _exponential(size)]
-    return np.asarray(signs * np.array([min(k, MOST) for k in far], dtype=np.int64))
-
-
-def _rounded(scale: Fraction, digits: int, known: int) -> int:
-    """The nearest integer to E·scale, by as many more digits of E as decide it."""
-    parts = 2 * scale.denominator << known
-    while True:
-        low = 2 * scale.numerator * digits + (parts >> 1)
-        found = low // parts
-        # The end of the cell is not part of it.
-        if (low + 2 * scale.numerator - 1) // parts == found:
-            return found
-        known, parts = known + 1, 2 * parts
-        digits = 2 * digits + _digit(known)
-
-
-def _exponential(size: int) -> list[int]:
-    """E in units of 2^−DIGITS, rounded down: a geometric number of ratio 1/e, and a fraction of law e^{−f}.
-
-    P(⌊2^DIGITS·f⌋ = k) ∝ e^{−k/2^DIGITS}: a uniform k is kept with that probability.
-    """
-    whole = noise.discrete_laplace(1, size)
-    while (again := np.flatnonzero(whole < 0)).size:
-        whole[again] = noise.discrete_laplace(1, again.size)
-    high, low = (np.asarray(noise.uniform(HALF, size), dtype=np.int64) for _ in range(2))
-    todo = np.arange(size)
-    while (todo := todo[~_kept(high[todo], low[todo])]).size:
-        high[todo], low[todo] = noise.uniform(HALF, todo.size), noise.uniform(HALF, todo.size)
-    parts = zip(whole.tolist(), high.tolist(), low.tolist(), strict=True)
-    return [(n << DIGITS) + h * HALF + rest for n, h, rest in parts]
-
-
-def _kept(high: Steps, low: Steps) -> NDArray[np.bool_]:
-    """Coins of e^{−x}, x = (high·HALF + low)/HALF²: coins of x/1, x/2, … until one fails, at an odd place.
-
-    All of the first n succeed with probability xⁿ/n! (Canonne, Kamath and Steinke 2020).
-    """
-    kept = np.zeros(high.size, dtype=bool)
-    todo, place = np.arange(high.size), 1
-    while todo.size:
-        first, second = (np.asarray(noise.uniform(HALF, todo.size), dtype=np.int64) for _ in range(2))
-        under = (first < high[todo]) | ((first == high[todo]) & (second < low[todo]))
-        passed = under & noise.bernoulli(Fraction(1, place), todo.size)
-        kept[todo[~passed]] = place % 2 == 1
-        todo, place = todo[passed], place + 1
-    return kept
-
-
-def _digit(place: int) -> int:
-    """One more binary digit of E: those of an exponential variable are independent, of odds e^{−2^−place}."""
-    while noise.uniform(2, 1)[0]:
-        if noise.bernoulli_exp(Fraction(1, 2**place), 1)[0]:
-            return 1
-    return 0
 
 
 def _fine(lower: Fraction, upper: Fraction) -> Grid:

@@ -23,7 +23,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import flint
 import numpy as np
@@ -35,8 +35,8 @@ from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.mixture import Mixture
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.additive import LEFT_OUT, Bounded, read_sensitivity, steps_of
-from dalenius.mechanisms.mechanism import Law
+from dalenius.mechanisms.additive import Bounded
+from dalenius.mechanisms.gridded import read_sensitivity, steps_of
 from dalenius.mechanisms.whole_numbers import WholeNumbers, every_entry, largest, whole_grid
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -101,14 +101,6 @@ class Staircase(WholeNumbers, kind="staircase"):
         """a·b^level."""
         level = (np.abs(steps) + self.far - self.width) // self.far
         return np.asarray(self._top * np.exp(-float(self.epsilon) * level))
-
-    def probabilities(self, value: Any) -> Law | None:
-        """One tread longer at each end than what is left out, so that no shift of it leaves more alone."""
-        if np.ndim(value) != 0:
-            return None
-        reach = self.reach(Fraction(LEFT_OUT)) + self.far
-        steps, place = np.arange(-reach, reach + 1), int(self.steps(value)[0])
-        return Law(tuple((place + k) * self.step for k in steps.tolist()), self.masses(steps), LEFT_OUT)
 
     def beyond(self, steps: int) -> float:
         """2a·b^j(what is left of the j-th tread, and all below it), rounded up."""

@@ -1,9 +1,10 @@
 """Sums of whole-number contributions under noise: what the bounded aggregates share.
 
 A record gives a vector of whole steps whose norms are bounded whatever it holds, and a unit has at most
-`per_unit` records. So the sums have the sensitivity of `bound`, they are exact in 128 bits and clamped once
-at the end, and Laplace or Gaussian noise is added to them in integers (`laplace`, `gaussian`). Everything
-that follows, a mean, a variance, an accuracy, is post-processing.
+`per_unit` records. So the sums have the sensitivity of `bound`, and Laplace or Gaussian noise is added to
+them in integers (`laplace`, `gaussian`). Sums are exact: a record has at most 2^62 steps, so that fewer than
+2^65 records stay within the 128 bits at which a sum would be clamped, and noise is added to whole numbers of
+any size. Everything that follows, a mean, a variance, an accuracy, is post-processing.
 
 Laplace noise on a vector costs no more than on one number of the same L1 norm (`losses.laplace`). Where that
 norm is made of pieces that cannot come together in one sum, it costs the composition of the pieces, which is
@@ -15,7 +16,6 @@ and zero_out. Under replace, where the number of records is public, it counts as
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,25 +28,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
-from dalenius.losses.calibration import calibrate
-from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses import gaussian as gaussian_losses
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms import contributions
 from dalenius.mechanisms.additive import LEFT_OUT, Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.mechanisms.laplace_ratio import check_epsilon, least_ratio
 from dalenius.mechanisms.mechanism import Law, Mechanism
+from dalenius.noise.reading import MOST_SCALE
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import MOST, Grid, Steps, exact_sum
+from dalenius.privacy.quantized import Grid, Steps, exact_sum
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Relation, read_relation
+from dalenius.profiles import rounding
 from dalenius.release import Cell
 
 Noise = Literal["laplace", "gaussian"]
 """The law of the noise."""
 MOST_POINTS, MOST_OUTCOMES = 2**20, 2**16
 """Up to which the law of one sum, and the joint law of several, is written out."""
+MOST_BOUND = 10**100
+"""The farthest from zero that a bound may be, and the inverse of the least distance of two."""
+
+Totals = NDArray[np.object_]
+"""Sums in steps, as integers of any size."""
 
 Kind = TypeVar("Kind", bound="Tally")
 
@@ -91,17 +98,9 @@ class Tally(Mechanism):
         return law(scale=self.scale, sensitivity=self.bound, grid=self.sums_grid, exact=True)
 
     @property
-    def pieces(self) -> int:
-        """Into how many sums, at least, the L1 norm of a unit's worst contribution is spread evenly."""
-        return 1
-
-    @property
     def loss(self) -> Loss:
-        """That of the noise, at the sensitivity in steps; Laplace noise costs each piece by itself."""
-        if self.noise == "gaussian" or self.pieces == 1:
-            return self.additive.loss
-        each = int(self.bound.need("l1") / self.step) // self.pieces
-        return DiscreteLaplace(self.scale / self.step, sensitivity=each, relation=self.relation) * self.pieces
+        """That of the noise, at the sensitivity in steps."""
+        return self.additive.loss
 
     @property
     def step(self) -> Fraction:
@@ -116,39 +115,40 @@ class Tally(Mechanism):
         contributions.same_length(ids, len(rows))
         return rows[contributions.kept(ids, self.per_unit)]
 
-    def totals(self, rows: Steps) -> Steps:
-        """The exact sum of each column, held within ±2^62 steps."""
-        return np.array([max(-MOST, min(MOST, exact_sum(column))) for column in rows.T], dtype=np.int64)
+    def totals(self, rows: Steps) -> Totals:
+        """The exact sum of each column."""
+        return np.array([exact_sum(column) for column in rows.T], dtype=object)
 
     def noisy(self, rows: Steps) -> list[int]:
         """The sums of these rows under noise."""
         exact = self.totals(rows)
-        found: list[int] = (exact + np.clip(self.additive.draw(exact.size), -MOST, MOST - 1)).tolist()
+        found: list[int] = (exact + self.additive.draw(exact.size)).tolist()
         return found
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Independent draws of the noisy sums on public records, one row each."""
-        exact = self.totals(self.vectors(value))
-        noise = np.clip(self.additive.draw(size * exact.size), -MOST, MOST - 1)
-        found = np.array((exact + noise.reshape(size, exact.size)) * float(self.step))
+        exact = np.array([float(total * self.step) for total in self.totals(self.vectors(value))])
+        noise = self.additive.draw(size * exact.size).reshape(size, exact.size)
+        found: NDArray[Any] = exact + noise * float(self.step)
         return found[:, 0] if exact.size == 1 else found
 
     def probabilities(self, value: Any) -> Law | None:
         """The joint law of the noisy sums, where it has few outcomes."""
-        totals, points = (
-            self.totals(self.vectors(value)).tolist(),
-            2 * self.additive.reach(Fraction(LEFT_OUT)) + 1,
-        )
+        totals = self.totals(self.vectors(value)).tolist()
+        points = 2 * self.additive.reach(Fraction(LEFT_OUT)) + 1
         if points ** len(totals) > (MOST_POINTS if len(totals) == 1 else MOST_OUTCOMES):
             return None
-        known = [law for law in map(self.additive.probabilities, totals) if law is not None]
-        if len(known) == 1:
-            return known[0]
-        outcomes = product(*([float(outcome) for outcome in law.outcomes] for law in known))
-        masses = known[0].masses
-        for law in known[1:]:
+        law = self.additive.probabilities(0)
+        if law is None:
+            return None
+        moved = [[outcome + total * self.step for outcome in law.outcomes] for total in totals]
+        if len(moved) == 1:
+            return Law(tuple(moved[0]), law.masses, law.rest)
+        masses = law.masses
+        for _ in moved[1:]:
             masses = np.outer(masses, law.masses).ravel()
-        return Law(tuple(outcomes), masses, math.fsum(law.rest for law in known))
+        outcomes = product(*([float(outcome) for outcome in side] for side in moved))
+        return Law(tuple(outcomes), masses, len(moved) * law.rest)
 
     def promises(self, ids: Any) -> tuple[str, ...]:
         """How many records a unit has, for the receipt."""
@@ -163,31 +163,48 @@ class Tally(Mechanism):
 
 def calibrated(draft: Kind, *, epsilon: Number, delta: Number) -> Kind:
     """The draft with the least noise that makes one release (epsilon, delta)-differentially private."""
-    limit, failure = numbers.positive(epsilon, "epsilon"), numbers.delta(delta)
+    limit, failure = numbers.epsilon(epsilon), numbers.delta(delta)
+    if draft.noise == "gaussian":
+        return _gaussian(draft, limit, failure)
+    norm = draft.bound.need("l1")
+    check_epsilon(limit, norm / draft.step)
+    ratio = least_ratio(lambda b: _scaled(draft, norm * b).loss, epsilon=limit, delta=failure)
+    # The ε of a composition is evaluated with rounding, and must read as within the limit too.
+    spread = norm > draft.bound.need("linf")
+    while spread and _scaled(draft, norm * ratio).loss.epsilon(failure).upper > limit:
+        ratio *= 1 + Fraction(1, 10**15)
+    return _scaled(draft, norm * ratio)
 
-    def scaled(scale: Fraction) -> Kind:
-        return cast(Kind, replace(cast(Any, draft), scale=scale))
 
-    if draft.noise == "laplace" and draft.pieces > 1:
-        norm = draft.bound.need("l1")
-        if failure == 0:
-            ratio = 1 / limit
-        else:
-            ratio = calibrate(lambda b: scaled(norm * b).loss, epsilon=limit, delta=failure, name="scale")
-        # The ε of a composition is evaluated with rounding, and must read as within the limit too.
-        while scaled(norm * ratio).loss.epsilon(failure).upper > limit:
-            ratio *= 1 + Fraction(1, 10**15)
-        return scaled(norm * ratio)
-    law: Callable[..., Additive] = Laplace.calibrate if draft.noise == "laplace" else Gaussian.calibrate
-    found = law(epsilon=limit, delta=failure, sensitivity=draft.bound, grid=draft.sums_grid, exact=True)
-    return scaled(found.scale)
+def _gaussian(draft: Kind, epsilon: Fraction, delta: Fraction) -> Kind:
+    if delta == 0:
+        raise InvalidArgument(
+            "Gaussian noise needs delta above 0.", remedy="Pass delta such as 1e-6, or noise='laplace'."
+        )
+    found = gaussian_losses.Gaussian.calibrate(epsilon=epsilon, delta=delta)
+    scale = found.noise_multiplier * draft.bound.need("l2")
+    if scale > MOST_SCALE * draft.step:
+        raise InvalidArgument(
+            "Noise for this epsilon and delta has more than 2^50 steps of the grid.",
+            remedy="Choose a larger epsilon or delta.",
+        )
+    return _scaled(draft, scale)
+
+
+def _scaled(draft: Kind, scale: Fraction) -> Kind:
+    return cast(Kind, replace(cast(Any, draft), scale=scale))
 
 
 def check_bounds(lower: Fraction, upper: Fraction) -> None:
-    """Bounds that leave room between them."""
+    """Bounds that leave room between them, and for sums of their squares."""
     if not lower < upper:
         raise InvalidArgument(
             "lower must be below upper.", remedy="Pass the least and the most a value may be."
+        )
+    if max(abs(lower), abs(upper)) > MOST_BOUND or (upper - lower) * MOST_BOUND < 1:
+        raise InvalidArgument(
+            "lower and upper must be within 1e100 of zero, and 1e-100 or more apart.",
+            remedy="Choose other bounds, or another unit of measurement for values and bounds.",
         )
 
 
@@ -200,3 +217,8 @@ def cells(steps: list[int], step: Fraction) -> list[Cell]:
     """Steps as numbers: whole ones on a grid of whole numbers."""
     whole = step.denominator == 1
     return [int(k * step) if whole else float(k * step) for k in steps]
+
+
+def outward(value: Fraction, low: Fraction, high: Fraction) -> list[Cell]:
+    """A number as a float, and the ends of its bar as floats that are no nearer."""
+    return [float(value), rounding.floor(low), rounding.ceiling(high)]

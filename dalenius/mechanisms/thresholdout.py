@@ -28,20 +28,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Mechanism
-from dalenius.mechanisms.sparse_vector import Single, SparseVector
+from dalenius.mechanisms.reusable_holdout import Answer, ReusableHoldout
+from dalenius.mechanisms.sparse_vector import SparseVector
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, exact_sum
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Unit
-from dalenius.release import Cell, Release
+from dalenius.release import Release
 
 ONE = Sensitivity(l0=1, linf=1, relation="replace")
 """How far a record moves a sum of numbers from 0 to 1."""
@@ -51,8 +51,6 @@ NOES = 3
 """In the worst case, so many answers come before the overfit."""
 NARROW = Fraction(1, 2**50)
 """By so little is the noise raised until a loss that rounds up reads as within its limit."""
-Answer = tuple[Cell, Cell, Cell, Cell]
-"""The answer, the ends of its error bar, and whether it was an overfit."""
 
 
 @dataclass(frozen=True)
@@ -127,18 +125,17 @@ class Thresholdout(Mechanism, kind="thresholdout"):
         return int(mean * self.records / self.grid.step)
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
-        """Answers to a few public queries, one column each; NaN after the last overfit."""
+        """Answers to a few public queries, and whether each was an overfit; NaN after the last of these."""
         session, answer = self.round, self.answer
-        bars, left = (
-            session.bar + session.shift.draw(size),
-            np.full(size, self.overfits),
-        )
+        bars, left = session.bar + session.shift.draw(size), np.full(size, self.overfits)
         found = []
         for mean, total in map(self.sums, value):
             off = abs(total - self.reference(mean))
             above = (off + session.query.draw(size) >= bars) & (left > 0)
             noisy = (total + answer.draw(size)) * float(self.grid.step) / self.records
-            found.append(np.where(left > 0, np.where(above, noisy, float(mean)), np.nan))
+            found += [
+                np.where(left > 0, each, np.nan) for each in (np.where(above, noisy, float(mean)), above)
+            ]
             bars = np.where(above, session.bar + session.shift.draw(size), bars)
             left = left - above
         return np.column_stack(found)
@@ -179,38 +176,3 @@ class Thresholdout(Mechanism, kind="thresholdout"):
                 ratio, more = ratio * (1 + more), 2 * more
             return at(ratio)
         return at(calibrate(lambda ratio: at(ratio).loss, epsilon=limit, delta=delta, name="scale"))
-
-
-class ReusableHoldout(Single):
-    """A session of `Thresholdout`."""
-
-    def __init__(self, mechanism: Thresholdout, unit: Unit | None) -> None:
-        super().__init__()
-        # A unit that does not fit is refused before anything is drawn.
-        mechanism.released([], unit)
-        self.mechanism, self.unit, self._left = mechanism, unit, mechanism.overfits
-        self._round, self._tainted = mechanism.round.start(), noise.tainted()
-
-    @property
-    def left(self) -> int:
-        """How many overfits it may still catch."""
-        return self._left
-
-    def ask(self, value: Any) -> Release:
-        """One query, by its values on the training and on the holdout records."""
-        answers = [self.answer(*self.mechanism.sums(value))]
-        return self.mechanism.released(answers, self.unit, tainted=self._tainted)
-
-    def answer(self, mean: Fraction, total: int) -> Answer:
-        """The same by its mean over the one and its sum over the other."""
-        with self._lock:
-            self._check(self._left)
-            above, *_ = self._round.answer(abs(total - self.mechanism.reference(mean)))
-            if not above:
-                return float(mean), None, None, False
-            self._left -= 1
-            self._round = self.mechanism.round.start()
-            self._tainted |= noise.tainted()
-        found = self.mechanism.answer.release(total)
-        value, low, high = (end / self.mechanism.records for end in (found.value, found.low, found.high))
-        return value, low, high, True

@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.mechanisms.mechanism import risk
 from dalenius.mechanisms.ranged import Ranged
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -53,11 +52,6 @@ class Variance(Ranged, kind="variance"):
         return Sensitivity.of_sum(l0=3, l1=norm, nonnegative=True, relation=self.relation)
 
     @property
-    def pieces(self) -> int:
-        """Under replace squares leave one sum and enter another."""
-        return 2 if self.relation == "replace" else 1
-
-    @property
     def sums_grid(self) -> Grid:
         """That of the squares."""
         return Grid(2 * self.values_grid.exponent)
@@ -69,6 +63,14 @@ class Variance(Ranged, kind="variance"):
         above, below = steps - least, most - steps
         return np.where(present, [above * above, 2 * above * below, below * below], 0).T
 
+    def cases(self) -> list[tuple[Any, Any]]:
+        """Records at one end, at the other, and in the middle, which is in all three sums."""
+        least, most = (float(end * self.values_grid.step) for end in self.ends)
+        middle, low = (np.full(self.per_unit, place) for place in ((least + most) / 2, least))
+        if self.relation == "replace":
+            return [self.worst_case(), (middle, low)]
+        return [self.worst_case(), *((np.append(least, unit), np.array([least])) for unit in (low, middle))]
+
     def release(
         self,
         value: Any,
@@ -79,7 +81,7 @@ class Variance(Ranged, kind="variance"):
         confidence: Number = CONFIDENCE,
     ) -> Release:
         """Draw once on private records; `ids` says whose each is, where a unit may have several."""
-        alpha = risk(1 - numbers.exact(confidence, "confidence"))
+        alpha = 1 - numbers.confidence(confidence)
         sums = self.noisy(self.rows(value, ids))
         least, most = self.ends
         parts = spread(sums, self.additive.reach(alpha / 3))

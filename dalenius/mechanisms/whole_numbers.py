@@ -13,13 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from dalenius.losses.composition import compose
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, default_grid
+from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.gridded import default_grid
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -37,16 +35,6 @@ class WholeNumbers(Additive):
             grid = whole_grid(self.sensitivity, self.norm, self.fineness, exact=self.exact)
             object.__setattr__(self, "grid", grid)
         super().__post_init__()
-
-    def worst_case(self) -> tuple[Any, Any]:
-        """Nothing, and as many entries as may change by the most that one of them may."""
-        far = largest(self.charged)
-        count = entries(self.charged, far)
-        distance = far if self.exact else far * self.step
-        if count == 1:
-            return 0, distance
-        kind = np.int64 if self.exact else np.float64
-        return np.zeros(count, kind), np.full(count, distance, kind)
 
 
 def whole_grid(sensitivity: Sensitivity, norm: str, fineness: int, *, exact: bool) -> Grid:

@@ -18,6 +18,10 @@ from dalenius.errors import InvalidArgument
 Number = int | float | Fraction | Decimal | SupportsFloat
 
 MOST_STEPS = 10**12
+MOST_DIGITS = 10**4
+"""Of a decimal: beyond, its rational number would fill the memory."""
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), 10**6
+"""Below hardly anything is told, above everything; both are taken to be mistakes."""
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -29,6 +33,11 @@ def exact(value: object, name: str) -> Fraction:
             remedy=f"Pass {name} as an int, float, Fraction or Decimal.",
         )
     return number
+
+
+def moderate(value: object, name: str) -> Fraction:
+    """A number that a float can be near."""
+    return _within(exact(value, name), name, "within 1e300 of zero", lambda x: abs(x) <= 10**300)
 
 
 def positive(value: object, name: str) -> Fraction:
@@ -61,14 +70,28 @@ def delta(value: object, name: str = "delta") -> Fraction:
     return _within(exact(value, name), name, "in [0, 1)", lambda x: 0 <= x < 1)
 
 
+def epsilon(value: object, name: str = "epsilon") -> Fraction:
+    """A number from 10^−9 to 10^6."""
+    return _within(exact(value, name), name, "from 1e-9 to 1e6", lambda x: LEAST_EPSILON <= x <= MOST_EPSILON)
+
+
+def confidence(value: object, name: str = "confidence") -> Fraction:
+    """A number strictly between 0 and 1, of an error bar."""
+    return _within(exact(value, name), name, "between 0 and 1, such as 0.95", lambda x: 0 < x < 1)
+
+
+def above(number: Fraction) -> str:
+    """A short decimal not below a positive number."""
+    digits = 1 - math.floor(math.log10(number))
+    return f"{float(Fraction(math.ceil(number * Fraction(10) ** digits)) / Fraction(10) ** digits):g}"
+
+
 def count(value: object, name: str, *, least: int = 1, most: int = MOST_STEPS) -> int:
     """A whole number in [least, most]."""
     number = exact(value, name)
     if number.denominator != 1 or not least <= number <= most:
         raise InvalidArgument(
-            f"{name} must be a whole number from {least} to {most:.0e}, not {_shown(value)}.".replace(
-                "e+", "e"
-            ),
+            f"{name} must be a whole number from {least} to {_limit(most)}, not {_shown(value)}.",
             remedy=f"Pass {name} as an int in that range.",
         )
     return int(number)
@@ -88,7 +111,7 @@ def _rational(value: object) -> Fraction | None:
     if isinstance(value, Rational):
         return Fraction(value)
     if isinstance(value, Decimal):
-        return Fraction(value) if value.is_finite() else None
+        return Fraction(value) if value.is_finite() and abs(value.adjusted()) < MOST_DIGITS else None
     if isinstance(value, Real):
         number = float(value)
         printed = str(value) if hasattr(value, "dtype") else repr(number)
@@ -96,7 +119,14 @@ def _rational(value: object) -> Fraction | None:
     return None
 
 
+def _limit(most: int) -> str:
+    return str(most) if most < MOST_EPSILON else f"{most:g}".replace("e+", "e").replace("e0", "e")
+
+
 def _shown(value: object) -> str:
-    if isinstance(value, Fraction):
-        return f"{float(value):.10g}" if abs(value) < 10**300 else "a huge number"
-    return f"{value!r}" if isinstance(value, int | float | Decimal) else f"a {type(value).__name__}"
+    if isinstance(value, bool | float | Decimal):
+        return f"{value!r}"
+    if isinstance(value, Rational):
+        number = Fraction(value)
+        return f"{float(number):.10g}" if abs(number) < 10**300 else "a huge number"
+    return f"a {type(value).__name__}"

@@ -45,6 +45,7 @@ MOST = 2**62
 """The most steps one record may contribute: a difference of two still fits 64 bits."""
 TOTAL = 2**127 - 1
 """The most steps an aggregate may hold: sums saturate there, once, at the end."""
+MOST_EXPONENT = 1000
 _U = 2.0**-53
 
 
@@ -55,13 +56,18 @@ class Grid:
     exponent: int
 
     def __post_init__(self) -> None:
-        numbers.count(self.exponent, "exponent", least=-1000, most=1000)
+        numbers.count(self.exponent, "exponent", least=-MOST_EXPONENT, most=MOST_EXPONENT)
 
     @staticmethod
     def within(step: Number) -> Grid:
         """The coarsest grid whose step is at most `step`."""
         largest = numbers.positive(step, "step")
         exponent = largest.numerator.bit_length() - largest.denominator.bit_length()
+        if abs(exponent) >= MOST_EXPONENT:
+            raise InvalidArgument(
+                "A grid for such numbers would have a step below 2^-1000 or above 2^1000.",
+                remedy="Choose another unit of measurement for values, bounds and sensitivity.",
+            )
         return Grid(exponent if Fraction(2) ** exponent <= largest else exponent - 1)
 
     @property

@@ -16,6 +16,9 @@ adds nothing), and by u − v under replace. There every norm at most doubles; w
 negative, |uᵢ − vᵢ| ≤ max(uᵢ, vᵢ) and ‖u − v‖₂² ≤ ‖u‖₂² + ‖v‖₂², so ‖·‖∞ stays and ‖·‖₂ grows by √2
 only. A histogram count thus moves by 1 in every norm under add_remove, by 2 in L1 and √2 in L2
 under replace; each of these is attained.
+
+`of_one_number` says that there is no vector at all: l0 is 1 whatever the relation, and a mechanism made with
+it refuses vectors, of which more than one entry might change.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Sensitivity:
     l2: Fraction | None
     linf: Fraction | None
     relation: Relation
+    of_one_number: bool
 
     def __init__(
         self,
@@ -51,16 +55,23 @@ class Sensitivity:
         l2: Number | None = None,
         linf: Number | None = None,
         relation: Relation = "add_remove",
+        of_one_number: bool = False,
     ) -> None:
         stated = (_read(l1, "l1"), _read(l2, "l2"), _read(linf, "linf"))
         if stated == (None, None, None):
             raise InvalidArgument("A sensitivity needs a bound.", remedy="State l1, l2 or linf.")
-        count = None if l0 is None else numbers.count(l0, "l0")
-        names = ("l0", "l1", "l2", "linf", "relation")
-        for name, value in zip(
-            names, (count, *_implied(count, *stated), read_relation(relation)), strict=True
-        ):
+        count = 1 if of_one_number and l0 is None else None if l0 is None else numbers.count(l0, "l0")
+        if of_one_number and count != 1:
+            raise InvalidArgument("One number has l0 = 1.", remedy="Leave l0 out, or of_one_number.")
+        names = ("l0", "l1", "l2", "linf", "relation", "of_one_number")
+        values = (count, *_implied(count, *stated), read_relation(relation), bool(of_one_number))
+        for name, value in zip(names, values, strict=True):
             object.__setattr__(self, name, value)
+
+    @staticmethod
+    def of_number(bound: Number, *, relation: Relation = "add_remove") -> Sensitivity:
+        """Of one number that neighbours move by at most `bound`."""
+        return Sensitivity(linf=bound, relation=relation, of_one_number=True)
 
     @staticmethod
     def of_sum(
@@ -100,8 +111,10 @@ class Sensitivity:
 
     def _scaled(self, factor: int, relation: Relation) -> Sensitivity:
         l1, l2, linf = (None if bound is None else factor * bound for bound in (self.l1, self.l2, self.linf))
-        l0 = None if self.l0 is None else factor * self.l0
-        return Sensitivity(l0=l0, l1=l1, l2=l2, linf=linf, relation=relation)
+        l0 = None if self.l0 is None or self.of_one_number else factor * self.l0
+        return Sensitivity(
+            l0=l0, l1=l1, l2=l2, linf=linf, relation=relation, of_one_number=self.of_one_number
+        )
 
 
 def sqrt_up(number: Fraction) -> Fraction:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import InvalidArgument
-from dalenius.mechanisms.contributions import column, kept, table
+from dalenius.mechanisms.contributions import column, kept, same_length, table
 
 IDS = st.lists(st.sampled_from(["ann", "bob", "cyd", "dan"]), max_size=30)
 
@@ -61,8 +62,33 @@ def test_no_value_of_a_list_is_refused() -> None:
     ]  # fmt: skip
 
 
-def test_large_unsigned_numbers_are_held() -> None:
-    assert column(np.array([2**64 - 1, 3], dtype=np.uint64)).tolist() == [2**63 - 1, 3]
+@pytest.mark.parametrize("number", [3, -7, 2**53 + 1, 2**63 - 1])
+def test_a_number_reads_alike_in_every_type_of_column(number: int) -> None:
+    """One null turns integers into floats or objects; the other records must not move."""
+    whole = np.array([number, 5])
+    types = (
+        whole,
+        whole.astype(float),
+        whole.astype(object),
+        np.append(whole.astype(object), None),
+        [number],
+    )
+    assert {column(values)[0] for values in types} == {float(number)}
+
+
+def test_what_is_masked_is_missing() -> None:
+    found = column(np.ma.array([1, 10**6], mask=[False, True]))
+    assert np.nan_to_num(found, nan=-1).tolist() == [1, -1]
+
+
+def test_large_unsigned_numbers_are_read() -> None:
+    assert column(np.array([2**64 - 1, 3], dtype=np.uint64)).tolist() == [2.0**64, 3]
+
+
+@pytest.mark.parametrize("kind", ["U3", "S3", "M8[D]", "m8[D]", "c16", "V4"])
+def test_a_column_of_another_type_is_refused(kind: str) -> None:
+    with pytest.raises(InvalidArgument, match="numbers"):
+        column(np.zeros(2, dtype=kind))
 
 
 def test_a_series_is_read_by_its_array() -> None:
@@ -83,10 +109,44 @@ def test_rows_of_another_length_hold_nothing() -> None:
     found = table([[1, 2], [3], "ab", (4, None)], 2)
     assert np.nan_to_num(found, nan=-1).tolist() == [[1, 2], [-1, -1], [-1, -1], [4, -1]]
     assert table([], 3).shape == (0, 3)
-    with pytest.raises(InvalidArgument):
-        table(np.zeros((2, 3)), 2)
+    for bad in (np.zeros((2, 3)), 3, "ab", {"a": 1}, None):
+        with pytest.raises(InvalidArgument, match="values must be"):
+            table(bad, 2)
 
 
-def test_ids_that_are_no_names_are_refused_by_their_type() -> None:
-    with pytest.raises(InvalidArgument):
-        kept(np.array([1.0, 2.0]), 1)
+def test_a_table_reads_alike_in_every_type() -> None:
+    rows = np.array([[1, 2], [3, 4]])
+    hidden = np.ma.array(rows, mask=[[False, True], [False, False]])
+    for values in (rows, rows.astype(float), rows.astype(object), rows.tolist(), iter(rows.tolist())):
+        assert table(values, 2).tolist() == rows.tolist()
+    assert np.nan_to_num(table(hidden, 2), nan=-1).tolist() == [[1, -1], [3, 4]]
+
+
+def test_a_missing_id_changes_nothing_for_the_others() -> None:
+    """What a null makes of a column of integers keeps the same records of all other units."""
+    ids = np.repeat(np.arange(50), 4)
+    expected = kept(ids, 2).tolist()
+    for other in (np.append(ids, math.nan), np.append(ids.astype(object), None), [*ids.tolist(), None]):
+        assert kept(other, 2).tolist() == [*expected, True]
+
+
+def test_records_without_an_id_are_those_of_one_unit() -> None:
+    assert kept([None, None, math.nan], 1).sum() == 1
+    assert kept(np.array([math.nan, math.nan]), 1).sum() == 1
+
+
+def test_no_id_is_refused() -> None:
+    odd = [10**5000, Fraction(10**5000), math.inf, -math.inf, True, b"x", (1, 2), Decimal("sNaN"), "\ud800"]
+    assert kept(odd, 1).all()
+
+
+@pytest.mark.parametrize("ids", [np.zeros((2, 2)), np.array(["2020-01-01"], dtype="M8[D]"), np.array([1j])])
+def test_ids_that_are_no_names_are_refused_by_their_type(ids: np.ndarray) -> None:
+    with pytest.raises(InvalidArgument, match="ids must be"):
+        kept(ids, 1)
+
+
+@pytest.mark.parametrize("ids", [3, "ab", None, {"a": 1}, iter([1, 2]), np.array(1)])
+def test_ids_without_a_length_are_refused(ids: object) -> None:
+    with pytest.raises(InvalidArgument, match="ids must be"):
+        same_length(ids, 2)

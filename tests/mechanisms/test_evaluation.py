@@ -77,3 +77,16 @@ def test_bad_parameters_are_refused(bad: dict[str, object]) -> None:
 def test_labels_and_predictions_come_in_pairs() -> None:
     with pytest.raises(InvalidArgument):
         Evaluation(classes=(0, 1), scale=1).release(([0], [0, 1]))
+
+
+@pytest.mark.parametrize(
+    "value", [3, "ab", [1, 2], ([1], [1, 2]), ([1], [1], [1]), {"a": [1], "b": [1]}, None]
+)
+def test_what_is_no_pair_of_columns_is_refused(value: object) -> None:
+    with pytest.raises(InvalidArgument, match="pair of equally long columns"):
+        Evaluation(classes=(0, 1), scale=1).release(value)
+
+
+def test_a_bad_confidence_is_named() -> None:
+    with pytest.raises(InvalidArgument, match="confidence must be between 0 and 1"):
+        Evaluation(classes=(0, 1), scale=1).release(([0], [1]), confidence=95)

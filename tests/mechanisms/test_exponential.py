@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contract import divergence
 from neighbours import most_told
 from scipy.stats import binom
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import BoundedRange
+from dalenius.mechanisms.choice import OneChoice, log_odds
 from dalenius.mechanisms.exponential import Exponential
+from dalenius.mechanisms.noisy_max import ReportNoisyMax
+from dalenius.mechanisms.permute_and_flip import PermuteAndFlip
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
 
@@ -26,6 +30,17 @@ def test_no_neighbours_beat_the_loss_and_some_attain_it(monotone: bool) -> None:
     found = most_told(mechanism, shares)
     assert all(f <= c + 1e-12 for f, c in zip(found, claims, strict=True))
     assert found[0] == pytest.approx(claims[0])
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1, 40])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_every_point_of_the_profile_has_a_pair_that_attains_it(epsilon: float, share: float) -> None:
+    """At share·ε two candidates whose chances grow by e^{(1 + share)ε/2} as their odds do by e^ε."""
+    mechanism = Exponential.calibrate(epsilon=epsilon, sensitivity=1)
+    far = round(log_odds(epsilon, (1 - share) / 2) / float(mechanism.rate))
+    first, second = (mechanism.probabilities(value) for value in mechanism._apart(0, far))
+    at = share * epsilon
+    assert divergence(second, first, at) == pytest.approx(mechanism.loss.delta(at).upper, rel=1e-6)
 
 
 def test_scales_of_the_theorem() -> None:
@@ -113,3 +128,15 @@ def test_other_refusals() -> None:
         Exponential(scale=1, sensitivity=swapped, monotone=True)
     assert refusal.value.remedy == "Pass monotone=False."
     assert Exponential(scale=1, sensitivity=swapped, monotone=False).loss.relation == "replace"
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "grid"), [(10**9, None), (1e-9, None), (1, Grid(30)), (1e9, Grid(0))]
+)
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip, ReportNoisyMax])
+def test_utilities_may_be_counted_in_anything(
+    kind: type[OneChoice], sensitivity: float, grid: Grid | None
+) -> None:
+    found = kind.calibrate(epsilon=1, sensitivity=sensitivity, grid=grid)
+    assert found.loss.epsilon(0).upper == pytest.approx(1)
+    assert type(found) is kind

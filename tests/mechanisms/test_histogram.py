@@ -80,6 +80,21 @@ def test_no_unit_moves_the_counts_more_than_charged(relation: Relation, l0: int,
         assert norm <= bound.need("l2") + 1e-9
 
 
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize(("l0", "size", "other"), [(1, 1, False), (1, 4, True), (2, 3, False), (3, 7, True)])
+def test_the_cases_move_all_that_is_charged_and_every_row_in_turn(
+    relation: Relation, l0: int, size: int, other: bool
+) -> None:
+    names = [*range(size)]
+    mechanism = Histogram(categories=names, scale=1, l0=l0, linf=2, relation=relation, other=other)
+    moved = [mechanism.counts(first) - mechanism.counts(second) for first, second in mechanism.cases()]
+    for move in moved:
+        assert sorted(np.abs(move).tolist())[::-1][: mechanism.additive.sensitivity.l0] == [2] * min(
+            l0 * (2 if relation == "replace" else 1), size + other
+        )
+    assert np.any(moved, axis=0).all()
+
+
 def test_a_unit_does_not_change_what_others_contribute() -> None:
     mechanism = Histogram(categories=["a", "b"], scale=1, l0=1, linf=2)
     alone = mechanism.counts(["a", "a", "a", "b"], ids=["u"] * 4)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dalenius.errors import InvalidArgument
+from dalenius.losses import DiscreteLaplace
 from dalenius.mechanisms import Laplace
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
@@ -44,6 +47,55 @@ def test_vectors_are_charged_for_every_entry_that_changes() -> None:
     assert exact.loss.epsilon(0).upper == 0.25
     rounded = Laplace(scale=8, sensitivity=bound, grid=Grid(0))
     assert rounded.loss.epsilon(0).upper == 5 / 8
+
+
+def divergence(move: tuple[int, ...], scale: float, epsilon: float) -> float:
+    """Σ (p − e^ε q)₊ of the joint laws, from the formula of the law."""
+    reach = math.ceil(30 * scale)
+    first = second = np.ones(1)
+    for far in move:
+        steps = np.arange(-reach, reach + far + 1)
+        p, q = (np.tanh(0.5 / scale) * np.exp(-np.abs(steps - at) / scale) for at in (0, far))
+        first, second = np.outer(first, p).ravel(), np.outer(second, q).ravel()
+    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
+
+
+@pytest.mark.parametrize(("l0", "l1", "linf"), [(2, 4, 4), (2, 4, 3), (2, 5, 3), (2, 4, 2), (3, 3, 2)])
+def test_no_vector_costs_more_than_the_loss_and_the_most_unequal_costs_all_of_it(
+    l0: int, l1: int, linf: int
+) -> None:
+    """Every move within the bounds, of entries in descending order."""
+    scale, bound = 1.25, Sensitivity(l0=l0, l1=l1, linf=linf)
+    mechanism = Laplace(scale=scale, sensitivity=bound, grid=Grid(0), exact=True)
+    moves = [
+        tuple(filter(None, move))
+        for move in itertools.product(range(linf, -1, -1), repeat=l0)
+        if 0 < sum(move) <= l1 and list(move) == sorted(move, reverse=True)
+    ]
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        claim = mechanism.loss.delta(epsilon)
+        found = {move: divergence(move, scale, epsilon) for move in moves}
+        assert max(found.values()) <= claim.upper + 1e-9
+        assert found[max(moves)] >= claim.lower - 1e-9
+
+
+def test_a_vector_with_a_delta_takes_the_noise_of_its_composition() -> None:
+    """Not that of one number with the same L1 norm, 100."""
+    bound = Sensitivity(l0=100, linf=1)
+    found = Laplace.calibrate(epsilon=1, delta=1e-6, sensitivity=bound, grid=Grid(0), exact=True)
+    assert found.loss == DiscreteLaplace(found.scale) * 100
+    assert 41 < found.scale < 42
+    assert found.loss.epsilon(1e-6).upper <= 1
+    less = DiscreteLaplace(found.scale * (1 - Fraction(1, 10**6))) * 100
+    assert less.epsilon(1e-6).lower > 1
+
+
+@pytest.mark.parametrize("bound", [Sensitivity(l0=3, linf=2), Sensitivity(l0=3, l1=5, linf=2)])
+def test_a_pure_promise_for_a_vector_is_kept_to_the_digit(bound: Sensitivity) -> None:
+    found = Laplace.calibrate(epsilon=0.3, sensitivity=bound, grid=Grid(0), exact=True)
+    assert found.scale == bound.need("l1") / Fraction(3, 10)
+    # Three tenths lie between two floats.
+    assert found.loss.epsilon(0).upper == math.nextafter(0.3, 1)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,26 @@ def test_laplace_tables_compose() -> None:
     assert found.loss.epsilon(0).upper == 1
 
 
+def test_under_replace_records_leave_one_row_and_enter_another() -> None:
+    mechanism = Marginals(
+        columns=COLUMNS, marginals=[[0]], scale=6, noise="laplace", per_unit=3, relation="replace"
+    )
+    assert mechanism.loss == DiscreteLaplace(6, sensitivity=3, relation="replace") * 2
+    single = Marginals(
+        columns={"x": 1}, marginals=[[0]], scale=6, noise="laplace", per_unit=3, relation="replace"
+    )
+    assert single.loss == DiscreteLaplace(6, sensitivity=3, relation="replace")
+
+
+@pytest.mark.parametrize("sizes", [{"x": 1}, {"x": 3, "y": 2}])
+def test_the_worst_case_moves_all_that_is_charged(sizes: dict[str, int]) -> None:
+    for relation in ("add_remove", "replace"):
+        mechanism = Marginals(columns=sizes, marginals=[[0]], scale=1, per_unit=3, relation=relation)
+        for first, second in mechanism.cases():
+            apart = np.abs(mechanism.counts(first) - mechanism.counts(second))
+            assert apart.sum() == mechanism.parts[0][0].sensitivity.l1
+
+
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_no_unit_moves_the_tables_more_than_charged(relation: Relation) -> None:
     """Every unit of up to three records, of which two count, codes outside the range among them."""
@@ -120,11 +140,12 @@ def test_odd_records_take_the_same_path() -> None:
         [1.0, 0],
         [0, float("nan")],
     ]
-    assert mechanism.counts(odd).tolist() == [2, 0, 3, 2]
+    # 1.0 is the code 1: a null turns a column of integers into one of floats.
+    assert mechanism.counts(odd).tolist() == [2, 1, 3, 2]
     assert mechanism.counts([]).tolist() == [0, 0, 0, 0]
     assert mechanism.counts(np.array([[2**64 - 1, 0]], dtype=np.uint64)).tolist() == [0, 0, 1, 0]
     with pytest.raises(InvalidArgument):
-        mechanism.counts(np.zeros((3, 2)))
+        mechanism.counts(np.array([["a", "b"]]))
 
 
 @pytest.mark.parametrize(

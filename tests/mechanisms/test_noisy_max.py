@@ -51,6 +51,13 @@ def test_epsilon_is_approached_by_a_candidate_far_below() -> None:
     assert 1.85 < losses[-1] < 2
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1, 5])
+def test_epsilon_is_attained_by_several_that_tie(epsilon: float) -> None:
+    mechanism = ReportNoisyMax.calibrate(epsilon=epsilon, sensitivity=1, grid=Grid(0))
+    p, q = (mechanism.probabilities(value).masses[-1] for value in mechanism.worst_case())
+    assert 0.99 * epsilon <= math.log(p / q) <= epsilon
+
+
 def test_scales_and_losses_of_the_theorem() -> None:
     """2Δ/ε, and Δ/ε where utilities move together."""
     assert ReportNoisyMax.calibrate(epsilon=0.5, sensitivity=3).scale == 12

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from dalenius.errors import InvalidArgument
-from dalenius.mechanisms.new_keys import Noise
+from dalenius.mechanisms.new_keys import Noise, delta
 from dalenius.mechanisms.noisy_threshold import NoisyThreshold
 
 
@@ -57,6 +58,39 @@ def test_no_unit_costs_more_than_the_loss(noise: Noise, alone: bool) -> None:
     if alone or noise == "laplace":
         # At the ε it was made for nothing is given away but what the whole threshold costs.
         assert worst[1.5] >= (0.98 if noise == "laplace" else 0.9) * claims[1.5]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.5), (0.01, 0.2), (0.001, 0.01)])
+@pytest.mark.parametrize("keys", [1, 2])
+def test_a_delta_above_epsilon_keeps_its_promise(
+    noise: Noise, epsilon: float, delta: float, keys: int
+) -> None:
+    """That a new key is likely shown costs δ and no more, whatever ε is."""
+    mechanism = NoisyThreshold.calibrate(epsilon=epsilon, delta=delta, keys=keys, noise=noise, alone=True)
+    assert mechanism.loss.epsilon(delta).upper <= math.nextafter(epsilon, 1)
+    claim = mechanism.loss.delta(epsilon).upper
+    assert claim <= delta
+    if keys == 1 and epsilon > 0.1:
+        for count in (0, 1, mechanism.threshold + 60):
+            without, having = (law(mechanism, n) for n in (count, count + 1))
+            assert hockey(having, without, epsilon) <= claim + 1e-9
+            assert hockey(without, having, epsilon) <= claim + 1e-9
+
+
+@pytest.mark.parametrize("new", [1, 2])
+def test_what_a_likely_new_key_costs_beside_an_old_one(new: int) -> None:
+    """Where it is shown more often than ε allows for: δ by the exact laws of both keys."""
+    mechanism = NoisyThreshold(scale=2, threshold=1, keys=3)
+    old = [law(mechanism, 40 + d) for d in (0, 1)]
+    hidden = law(mechanism, 1)[0]
+    fresh = [{0: 1.0}, {0: hidden, 1: 1 - hidden}]
+    without, having = (product([old[d]] + [fresh[d]] * new) for d in (0, 1))
+    for epsilon in (0.05, 0.8):
+        claim = float(delta(mechanism.scale, 1, "laplace", 1, new, Fraction(epsilon)))
+        found = max(hockey(having, without, epsilon), hockey(without, having, epsilon))
+        assert found <= claim + 1e-9
+        assert claim <= found + 1e-3
 
 
 def test_stated_at_one_epsilon_the_gaussian_needs_less() -> None:
@@ -117,9 +151,11 @@ def test_bad_parameters_are_refused(scale: float, threshold: int, keys: int) -> 
 
 
 def test_bad_promises_are_refused() -> None:
-    for epsilon, delta in ((0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)):
-        with pytest.raises(InvalidArgument):
-            NoisyThreshold.calibrate(epsilon=epsilon, delta=delta)
+    for epsilon, failure in ((0, 1e-5), (1e-12, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)):
+        with pytest.raises(InvalidArgument, match="epsilon" if failure == 1e-5 else "delta"):
+            NoisyThreshold.calibrate(epsilon=epsilon, delta=failure)
+    with pytest.raises(InvalidArgument, match=r"threshold .* beyond"):
+        NoisyThreshold.calibrate(epsilon=1e-8, delta=1e-300, keys=1000)
     with pytest.raises(InvalidArgument):
         NoisyThreshold.calibrate(epsilon=1, delta=1e-5, keys=65, noise="gaussian", alone=True)
 

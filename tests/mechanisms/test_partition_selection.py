@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from contract import check_json, check_law, divergence
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.partition_selection import PartitionSelection
+from dalenius.release import Release
 
 
 def crossing(epsilon: float, whole: int) -> float:
@@ -132,3 +134,36 @@ def test_a_table_too_long_is_refused_with_a_remedy() -> None:
 def test_counts_must_be_whole_by_type(counts: Any) -> None:
     with pytest.raises(InvalidArgument):
         PartitionSelection(epsilon=1, delta=0.1).release(counts)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        (date(2026, 1, 31), "2026-01-31"),
+        (b"x", "b'x'"),
+        ((1, "a"), "(1, 'a')"),
+        (Fraction(1, 3), "1/3"),
+        (np.int64(3), 3),
+        (np.str_("a"), "a"),
+        (10**5000, hex(10**5000)),
+        (None, None),
+        (True, True),
+        (1.5, 1.5),
+        ("a", "a"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_key_of_any_type_is_released_as_what_a_release_holds(key: object, shown: object) -> None:
+    found = PartitionSelection(epsilon=1, delta=1e-5).release({key: 10**6})
+    assert list(found.columns["key"]) == [shown]
+    assert Release.from_json(found.to_json()) == found
+
+
+def test_no_key_is_refused() -> None:
+    class Silent:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    keys = [1, "a", None, (1, 2), b"x", 10**5000, -(10**5000), math.nan, Silent()]
+    found = PartitionSelection(epsilon=1, delta=1e-5).release(dict.fromkeys(keys, 10**6))
+    assert len(found) == len(keys)

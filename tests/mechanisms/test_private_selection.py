@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from contract import ALARM, check_json, check_law, chi_square, divergence
-from scipy.stats import chi2
+from scipy.stats import chi2, poisson
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import Approximate, Pure
@@ -21,8 +21,11 @@ from dalenius.mechanisms import (
     SparseVector,
 )
 from dalenius.mechanisms.exponential import Exponential
+from dalenius.mechanisms.mechanism import Law
+from dalenius.mechanisms.poisson_runs import PoissonRuns
 from dalenius.mechanisms.private_selection import PrivateSelection
-from dalenius.mechanisms.repetition import Repetition, price
+from dalenius.mechanisms.repetition import Repetition
+from dalenius.mechanisms.runs import price
 from dalenius.privacy.quantized import Grid
 
 BASE = Laplace(scale=1, sensitivity=2, grid=Grid(0), exact=True)
@@ -214,3 +217,82 @@ def test_a_candidate_is_refused_whether_it_is_drawn_or_not() -> None:
     assert reports.release([1]).columns["score"][0] in (0.0, 1.0)
     with pytest.raises(InvalidArgument, match="release a number"):
         reports.release([np.array([0, 1])])
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(5, 2), Fraction(4)])
+def test_a_poisson_number_of_runs_has_its_law(mean: Fraction) -> None:
+    runs = PoissonRuns(mean)
+    law = Law(tuple(range(60)), poisson.pmf(np.arange(60), float(mean)))
+    # A false alarm has probability at most 1e-7.
+    assert chi_square(runs.draw(20_000), law) > ALARM
+    masses = np.array([0.5, 0.2, 0.25, 0.05])
+    under = sum(poisson.pmf(k, float(mean)) * np.cumsum(masses) ** k for k in range(60))
+    assert runs.greatest(masses) == pytest.approx(np.diff(under, prepend=runs.none), rel=1e-9)
+    assert runs.none + runs.greatest(masses).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 2), Fraction(3), Fraction(20)])
+def test_no_base_beats_the_price_of_poisson_runs(mean: Fraction) -> None:
+    """Bases of losses ±ε on six outcomes, by the exact law of the best run: pure, and of two orders."""
+    runs, grown = PoissonRuns(mean), math.exp(0.4)
+    claim = price(Pure(0.4), runs, Fraction(0), None).epsilon(0).upper
+    assert claim == pytest.approx(0.4 + float(mean) * math.tanh(0.2))
+    orders = {
+        alpha: price(Pure(0.4), runs, Fraction(0), Fraction(alpha)).renyi(alpha).upper for alpha in (2, 5)
+    }
+    source = np.random.default_rng(5)
+    for _ in range(100):
+        sign = source.permutation([1.0] * 3 + [-1.0] * 3)
+        up, down = (source.dirichlet(np.full(3, 0.4)) + 1e-9 for _ in range(2))
+        q = np.empty(6)
+        q[sign > 0], q[sign < 0] = up / up.sum() / (1 + grown), down / down.sum() * grown / (1 + grown)
+        p = np.where(sign > 0, q * grown, q / grown)
+        first, second = (np.append(runs.none, runs.greatest(side)) for side in (p, q))
+        assert np.abs(np.log(first / second)).max() <= claim + 1e-9
+        for alpha, limit in orders.items():
+            assert math.log(np.sum(first**alpha * second ** (1 - alpha))) / (alpha - 1) <= limit + 1e-9
+
+
+def test_the_order_of_poisson_runs_is_that_of_the_paper() -> None:
+    """Papernot and Steinke 2022: D⁰ + μδ̂ + log(μ)/(α − 1) for δ̂ = δ₀(log(1 + 1/(α − 1)))."""
+    base, alpha, mean = Gaussian(scale=20, sensitivity=1), 8, 15
+    found = PrivateSelection(base=base, mean=mean, alpha=alpha).loss.renyi(alpha).upper
+    failure = base.loss.delta(math.log(8 / 7)).upper
+    paper = base.loss.renyi(alpha).upper + mean * failure + math.log(mean) / 7
+    assert paper < found < paper + 1e-6
+    assert found < PrivateSelection(base=base, stop=1 / mean, alpha=alpha).loss.renyi(alpha).upper
+
+
+def test_gaussian_bases_of_poisson_runs() -> None:
+    base = Gaussian(scale=4, sensitivity=1, grid=Grid(-3))
+    for alpha in (2, 8):
+        mechanism = PrivateSelection(base=base, mean=6, alpha=alpha)
+        check_json(mechanism)
+        first, second = (mechanism.probabilities(v) for v in mechanism.worst_case())
+        p, q = (dict(zip(law.outcomes, law.masses, strict=True)) for law in (first, second))
+        moment = sum(m**alpha * q[o] ** (1 - alpha) for o, m in p.items() if q.get(o, 0) > 1e-15)
+        assert math.log(moment) / (alpha - 1) <= mechanism.loss.renyi(alpha).upper
+    at_delta = PrivateSelection(base=base, mean=2, delta=1e-4)
+    limit = at_delta.loss.epsilon(1e-4).upper
+    assert max(divergence(first, second, limit), divergence(second, first, limit)) <= 1e-4
+
+
+def test_without_a_run_nothing_is_released() -> None:
+    mechanism = PrivateSelection(base=BASE, mean=0.001)
+    # All of 5 releases have a run with probability 1e-15.
+    empty = next(f for f in (mechanism.release([0, 1]) for _ in range(5)) if f.value is None)
+    assert empty.columns == {"choice": (None,), "score": (None,)}
+    assert mechanism.sample([0], 0).shape == (0, 2)
+
+
+def test_the_number_of_runs_is_said_one_way() -> None:
+    for given in ({}, {"stop": 0.1, "mean": 3}, {"mean": 3, "shape": 0}):
+        with pytest.raises(InvalidArgument, match="Either stop"):
+            PrivateSelection(base=BASE, **given)
+    for bad in (0, -1, math.nan, math.inf, 10**6):
+        with pytest.raises(InvalidArgument, match=r"^mean must be"):
+            PrivateSelection(base=BASE, mean=bad)
+    found = PrivateSelection.calibrate(
+        epsilon=1, base=lambda scale: Laplace(scale=scale, sensitivity=1, grid=Grid(0)), mean=2
+    )
+    assert 0.999 < found.loss.epsilon(0).upper <= 1

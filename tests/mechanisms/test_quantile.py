@@ -177,3 +177,16 @@ def test_other_refusals() -> None:
     assert Quantile(scale=1, lower=0, upper=1, grid=Grid(-40)).probabilities([0.5]) is None
     with noise.seeded(b"a test"):
         assert Quantile(scale=1, **BOUNDS).release([1, 2]).receipt.tainted
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("level", [0.05, 0.4, 0.5, 0.7, 0.99])
+def test_worst_cases_attain_the_share_they_aim_at(level: float, relation: Relation) -> None:
+    mechanism = Quantile.calibrate(epsilon=1, level=level, lower=0, upper=1, relation=relation)
+    p, q = (mechanism.probabilities(value).masses for value in mechanism.worst_case())
+    assert np.abs(np.log(p / q)).max() == pytest.approx(1 - 1 / 32, abs=2e-3)
+    for epsilon in (Fraction(1, 1000), 50, 5000):
+        wide = Quantile.calibrate(
+            epsilon=epsilon, level=level, lower=0, upper=2, grid=Grid(0), relation=relation
+        )
+        assert len(wide.worst_case()) == 2

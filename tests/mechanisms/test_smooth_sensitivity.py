@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 from contract import ALARM, chi_square, divergence
@@ -13,9 +14,11 @@ from scipy.integrate import quad
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.mechanisms import smooth_sensitivity
+from dalenius.losses import Approximate
+from dalenius.mechanisms import rounded_laplace as sampler
 from dalenius.mechanisms.mechanism import Law
-from dalenius.mechanisms.smooth_sensitivity import SmoothMedian, _failure, _rounded_laplace
+from dalenius.mechanisms.scaled_laplace import dominating, profile
+from dalenius.mechanisms.smooth_sensitivity import SmoothMedian, _failure
 from dalenius.privacy.quantized import Grid
 
 
@@ -47,6 +50,37 @@ def test_the_theorem_against_an_integral(epsilon: float, scale: float, ratio: fl
         for wide, narrow in ((scale / part, scale), (scale, scale / part)):
             worst = max(worst, hockey(wide, narrow, shift, epsilon))
     assert worst == pytest.approx(float(claim), rel=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "ratio"), [(2, 0.8), (1.2, 0.9), (0.5, 0.5), (5, 0.99)])
+def test_the_loss_against_integrals_at_every_epsilon(scale: float, ratio: float) -> None:
+    """It is the greatest of the three pairs at the points it is made of, and no less between them."""
+    exact = (Fraction(str(scale)), Fraction(str(ratio)))
+    with flint.ctx.workprec(200):
+        known = Fraction(float(profile(Fraction(1), *exact)) * (1 + 1e-9))
+    loss = dominating(*exact, Fraction(1), known, "replace")
+    for x in (0.0, 0.1, 0.4, 1.0, 1.7):
+        pairs = ((scale, scale), (scale, scale / ratio), (scale / ratio, scale))
+        for shift in (0.4, 1.0):
+            worst = max(hockey(*pair, shift, x) for pair in pairs)
+            assert worst <= loss.delta(x).upper + 1e-9
+        assert float(profile(Fraction(x), *exact)) == pytest.approx(worst, abs=1e-8)
+        assert loss.delta(x).upper <= 1.1 * worst + 1e-6
+    assert dominating(*exact, Fraction(1000), known, "replace") == Approximate(
+        1000, delta=known, relation="replace"
+    )
+
+
+def test_several_medians_cost_half_of_what_one_promise_implies() -> None:
+    loss, promise = whole(1, 1e-6).loss, Approximate(1, delta=1e-6, relation="replace")
+    assert (loss * 10).epsilon(1e-4).upper < 0.51 * (promise * 10).epsilon(1e-4).lower
+    assert loss.epsilon(1e-6).upper <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 30])
+def test_promises_with_little_delta_are_kept(epsilon: float) -> None:
+    found = SmoothMedian.calibrate(epsilon=epsilon, delta=1e-60, lower=0, upper=4, grid=Grid(0))
+    assert found.loss.delta(epsilon).upper <= 1e-60
 
 
 def hockey(first: float, second: float, shift: float, epsilon: float) -> float:
@@ -87,6 +121,7 @@ def test_the_sensitivity_is_smooth(n: int) -> None:
 def test_no_neighbours_beat_the_claim() -> None:
     most = 6
     mechanism = whole(1, 0.05, upper=most)
+    claims = {x: mechanism.loss.delta(x).upper for x in (0.0, 0.2, 0.5, 0.8, 1.0, 1.3)}
     laws = {}
     for values in product(range(most + 1), repeat=3):
         laws[values] = mechanism.probabilities(np.array(values))
@@ -95,7 +130,8 @@ def test_no_neighbours_beat_the_claim() -> None:
             second = laws[new, *values[1:]]
             assert first is not None
             assert second is not None
-            assert divergence(first, second, 1.0) <= mechanism.loss.delta(1).upper
+            for x, claim in claims.items():
+                assert divergence(first, second, x) <= claim
 
 
 def test_far_from_any_jump_the_noise_is_small() -> None:
@@ -121,7 +157,7 @@ def test_rounded_laplace_noise(scale: Fraction, size: int = 50_000) -> None:
 
     steps = range(-400, 401)
     law = Law(tuple(steps), np.array([below(k + 0.5) - below(k - 0.5) for k in steps]), 1e-9)
-    assert chi_square(_rounded_laplace(scale, size), law) > ALARM
+    assert chi_square(sampler.rounded_laplace(scale, size), law) > ALARM
 
 
 def test_odd_values_are_values_like_others() -> None:
@@ -172,8 +208,8 @@ def test_where_the_scale_is_small_the_range_is_refused() -> None:
 
 def test_digits_are_drawn_until_they_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """With four digits at first nearly every draw needs more. False alarm 1e-7."""
-    monkeypatch.setattr(smooth_sensitivity, "DIGITS", 4)
-    monkeypatch.setattr(smooth_sensitivity, "HALF", 4)
+    monkeypatch.setattr(sampler, "DIGITS", 4)
+    monkeypatch.setattr(sampler, "HALF", 4)
     test_rounded_laplace_noise(Fraction(40, 3), 3000)
 
 
@@ -192,4 +228,4 @@ def test_noise_is_asked_for_without_the_private_scale(monkeypatch: pytest.Monkey
     mechanism = whole(1, 1e-6)
     for values in (np.arange(4096), np.zeros(9), np.array([0, 4096])):
         mechanism.sample(values, 50)
-    assert asked <= {1, 2, smooth_sensitivity.HALF, *(Fraction(1, k) for k in range(1, 40))}
+    assert asked <= {1, 2, sampler.HALF, *(Fraction(1, k) for k in range(1, 40))}

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from dalenius.errors import InvalidArgument
 from dalenius.losses import BoundedRange
 from dalenius.mechanisms.exponential import Exponential
-from dalenius.mechanisms.top_k import TopK
+from dalenius.mechanisms.top_k import LOST, TopK
 from dalenius.privacy.quantized import Grid
 
 
@@ -49,6 +49,15 @@ def test_no_neighbours_beat_the_loss(monotone: bool) -> None:
             second = mechanism.probabilities(np.add([*others, 0], move))
             for x, claim in claims.items():
                 assert max(divergence(first, second, x), divergence(second, first, x)) <= claim + 1e-12
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_epsilon_is_approached_by_candidates_that_are_hardly_ever_chosen(count: int) -> None:
+    mechanism = TopK(count=count, scale=2, sensitivity=1, grid=Grid(0))
+    p, q = (mechanism.probabilities(value).masses for value in mechanism.worst_case())
+    assert 1 - LOST <= np.abs(np.log(p / q)).max() / count <= 1
+    p, q = (mechanism.probabilities(value).masses for value in mechanism._apart(*[0] * count, 40))
+    assert np.abs(np.log(p / q)).max() == pytest.approx(count)
 
 
 def test_pure_privacy_adds_up_and_a_delta_pays_off_for_many() -> None:

@@ -60,7 +60,8 @@ def test_noise_never_exceeds_the_bound_and_the_bar_ends_there() -> None:
 
 
 def test_floats_and_odd_values() -> None:
-    mechanism = TruncatedLaplace.calibrate(epsilon=1, delta=1e-5, sensitivity=1, exact=False)
+    bound = Sensitivity(l0=1, linf=1)
+    mechanism = TruncatedLaplace.calibrate(epsilon=1, delta=1e-5, sensitivity=bound, exact=False)
     found = mechanism.release(np.array([np.nan, np.inf, -np.inf, 1e300]))
     assert np.isfinite(found.value).all()
     assert float(mechanism.bound) == pytest.approx(11.36, abs=0.02)

@@ -120,6 +120,13 @@ def test_the_coarsest_grid_within_a_step(step: Fraction) -> None:
     assert grid.step <= step < 2 * grid.step
 
 
+@pytest.mark.parametrize("step", [1e-310, Fraction(1, 2**1100), 10**400])
+def test_steps_beyond_all_measure_are_refused(step: object) -> None:
+    with pytest.raises(InvalidArgument, match="step") as caught:
+        Grid.within(step)
+    assert "unit of measurement" in caught.value.remedy
+
+
 @pytest.mark.parametrize("values", [[1.0], np.array(["1"]), np.array([1], dtype=np.uint64), np.array([1j])])
 def test_only_typed_columns_are_read(values: object) -> None:
     with pytest.raises(InvalidArgument, match="numpy array"):

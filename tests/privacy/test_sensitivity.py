@@ -106,3 +106,13 @@ def test_roots_round_up_and_barely(number: Fraction) -> None:
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
 def test_roots_of_squares_are_exact(number: Fraction) -> None:
     assert sqrt_up(number**2) == number
+
+
+def test_one_number_stays_one_under_every_relation() -> None:
+    number = Sensitivity.of_number(3)
+    assert (number.l0, number.l1, number.l2, number.linf) == (1, 3, 3, 3)
+    twice = number.under("replace")
+    assert (twice.l0, twice.l1, twice.of_one_number) == (1, 6, True)
+    assert number != Sensitivity(l0=1, linf=3)
+    with pytest.raises(InvalidArgument, match="l0 = 1"):
+        Sensitivity(l0=2, linf=1, of_one_number=True)

@@ -1,20 +1,11 @@
-"""A release as an entry of the public registry of deployments, at its most detailed tier.
-
-The schema is that of the registry's data (github.com/opendp/deployments-registry-data,
-schemas/deployments-schema.yaml, commit 057e5d81, of autumn 2026). Tier 1 says what was published and by whom,
-tier 2 the variant, the unit, the parameters and the model, tier 3 what a reviewer needs: domain, mechanisms,
-defences against floating-point attacks, composition, post-processing, trust. What only the publisher knows
-is a `Publication`; the rest follows from the receipt. Figures are rounded to the side that promises less.
-"""
+"""The entry itself: what the receipt states and what the publisher knows, in the fields of the registry."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -22,86 +13,12 @@ from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
 from dalenius.losses.composition import Composition
 from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Unit
-
-CURATORS = ("Government", "Industry", "Nonprofit")
-PRODUCTS = (
-    "Summary statistics",
-    "Machine learning model",
-    "Dataset",
-    "Synthetic data",
-    "Interactive API",
-    "SQL queries",
-)
-SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-RELEASES, SOURCES, ACCESS = (
-    ("One release", "Many releases"),
-    ("Static", "Dynamic"),
-    ("Non-interactive", "Interactive"),
-)
-EVIDENCE = (
-    "Peer-reviewed publication",
-    "Formal publication by the deploying organization",
-    "Authorized organizational attestation",
-    "Other public source",
-)
+from dalenius.statement.publication import Publication
 
 _NEIGHBOURS = {
     "add_remove": "one has all records of one such unit more than the other",
     "replace": "the records of one such unit differ between them, and the number of units is the same",
     "zero_out": "the records of one such unit are blank in one of them, and the number of units is the same",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Publication:
-    """What only the publisher knows. `people` is about how many units the data hold, a public figure."""
-
-    name: str
-    organization: str
-    organization_type: str
-    description: str
-    intended_use: str
-    region: str
-    sector: str
-    published: date
-    authors: Sequence[str]
-    data_domain: str
-    people: int
-    preprocessing: str
-    justification: str
-    trust: str
-    actors: str
-    security: str
-    product: str = "Summary statistics"
-    unprotected: str = "None but the schema and the parameters stated here."
-    release_type: str = "One release"
-    release_details: str = "No further release from these data is planned."
-    source_type: str = "Static"
-    source_details: str = "The data no longer change."
-    access: str = "Non-interactive"
-    access_details: str = "The data product is published as it is; nobody queries the data themselves."
-    links: Sequence[str] = ()
-    evidence: str = "Formal publication by the deploying organization"
-    notes: str = ""
-
-    def __post_init__(self) -> None:
-        for field, allowed in _ALLOWED.items():
-            if getattr(self, field) not in allowed:
-                raise InvalidArgument(
-                    f"{field} must be one of {', '.join(allowed)}.", remedy=f"Pass {field} as one of these."
-                )
-        if isinstance(self.authors, str) or not self.authors:
-            raise InvalidArgument("authors must name who wrote the entry.", remedy="Pass a list of names.")
-
-
-_ALLOWED = {
-    "organization_type": CURATORS,
-    "product": PRODUCTS,
-    "sector": SECTORS,
-    "release_type": RELEASES,
-    "source_type": SOURCES,
-    "access": ACCESS,
-    "evidence": EVIDENCE,
 }
 
 
@@ -188,11 +105,6 @@ def describe(made: Made, publication: Publication) -> dict[str, Any]:
             },
         },
     }
-
-
-def to_yaml(statement: Mapping[str, Any]) -> str:
-    """The entry as YAML, as the registry stores it: texts are quoted, or in blocks where they have lines."""
-    return "\n".join(_block(statement, "")) + "\n"
 
 
 def _unit(made: Made) -> Unit:
@@ -294,40 +206,3 @@ def _slug(text: str) -> str:
 
 def _listed(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
-
-
-def _block(value: Any, indent: str) -> list[str]:
-    lines = []
-    for key, item in value.items() if isinstance(value, Mapping) else ((None, item) for item in value):
-        head = f"{indent}-" if key is None else f"{indent}{key}:"
-        if isinstance(item, Mapping | list) and item:
-            lines += [head, *_block(item, indent + "  ")]
-        elif isinstance(item, str) and _plain_lines(item):
-            lines += [f"{head} |-", *(f"{indent}  {line}".rstrip() for line in item.split("\n"))]
-        else:
-            lines.append(f"{head} {_scalar(item)}")
-    return lines
-
-
-def _plain_lines(text: str) -> bool:
-    """Whether a text of several lines can stand in a block as it is."""
-    lines = text.split("\n")
-    usual = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return len(lines) > 1 and usual and bool(lines[-1]) and bool(lines[0]) and not lines[0].startswith(" ")
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, Mapping | list):
-        return "[]" if isinstance(value, list) else "{}"
-    if isinstance(value, float):
-        # YAML 1.1 reads 1e-06 as a text; with a point it is a number.
-        return re.sub(r"^(-?\d+)e", r"\1.0e", repr(value))
-    if isinstance(value, str):
-        return '"' + "".join(_letter(letter) for letter in value) + '"'
-    return json.dumps(value)
-
-
-def _letter(letter: str) -> str:
-    if letter in '"\\':
-        return f"\\{letter}"
-    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

@@ -1,0 +1,79 @@
+"""Sessions: what answers more than once on one charge, and the one of the sparse vector technique."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dalenius import noise
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.privacy.unit import Unit
+from dalenius.release import Cell, Release
+
+if TYPE_CHECKING:
+    from dalenius.mechanisms.sparse_vector import SparseVector
+
+Answer = tuple[Cell, ...]
+"""Yes or no, and, where they are paid for, the value of a yes with the ends of its error bar."""
+
+
+class Single:
+    """A session that cannot be copied: its copies would each spend the one charge."""
+
+    def __init__(self) -> None:
+        self._lock, self._process = Lock(), os.getpid()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise NotSound(
+            "A session cannot be copied, nor go on in a forked process: it was charged for once.",
+            remedy="Start another session, which is charged by itself.",
+        )
+
+    def _check(self, left: int) -> None:
+        """Refused by what was already answered, or after a fork: never by a value."""
+        if self._process != os.getpid():
+            self.__reduce_ex__(0)
+        if not left:
+            raise NotSound(
+                "This session has given all the positive answers it was charged for.",
+                remedy="Start another session, which is charged by itself.",
+            )
+
+
+class AboveThreshold(Single):
+    """A session of `SparseVector`."""
+
+    def __init__(self, mechanism: SparseVector, unit: Unit | None) -> None:
+        super().__init__()
+        # A unit that does not fit is refused before anything is drawn.
+        mechanism.released([], unit)
+        self.mechanism, self.unit, self._left = mechanism, unit, mechanism.count
+        # The threshold's noise is part of every answer, wherever that is asked for.
+        self._bar, self._tainted = mechanism.bar + int(mechanism.shift.draw(1)[0]), noise.tainted()
+
+    @property
+    def left(self) -> int:
+        """How many answers may still be yes."""
+        return self._left
+
+    def ask(self, value: Any) -> Release:
+        """Whether one query reaches the threshold."""
+        if np.ndim(value):
+            raise InvalidArgument("value must be one number.", remedy="Ask about one query at a time.")
+        steps = int(self.mechanism.query.steps(value)[0])
+        return self.mechanism.released([self.answer(steps)], self.unit, tainted=self._tainted)
+
+    def answer(self, steps: int) -> Answer:
+        """The same about whole steps, without a receipt."""
+        query, answers = self.mechanism.query, self.mechanism.answers
+        with self._lock:
+            self._check(self._left)
+            above = steps + int(query.draw(1)[0]) >= self._bar
+            self._left -= above
+        if answers is None or not above:
+            return above, None, None, None
+        found = answers.release(steps if query.exact else steps * query.step)
+        return above, found.value, found.low, found.high

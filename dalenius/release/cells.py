@@ -1,0 +1,69 @@
+"""What a table of released values holds, and what may be done to it: all of it exact where it can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Cell = int | float | str | bool | None
+"""What a table holds."""
+Change = Callable[[Cell], Cell]
+
+
+def cell(value: Any) -> Cell:
+    """A number of an array as a plain one."""
+    plain: Cell = value.item() if isinstance(value, np.generic) else value
+    return plain
+
+
+def held(least: Fraction | None, most: Fraction | None) -> Change:
+    """Numbers beyond an end become the end."""
+
+    def change(value: Cell) -> Cell:
+        if least is not None and _number(value) < least:
+            return _same(least, value)
+        return _same(most, value) if most is not None and _number(value) > most else value
+
+    return change
+
+
+def rounded(places: int, to: Callable[[Fraction], int]) -> Change:
+    """Numbers on so many decimal places, by a way of rounding."""
+
+    def change(value: Cell) -> Cell:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return value
+        if isinstance(value, int) and places >= 0:
+            return value
+        found = to(Fraction(value) * Fraction(10) ** places) / Fraction(10) ** places
+        return int(found) if places <= 0 else float(found)
+
+    return change
+
+
+def plain(value: Cell) -> Any:
+    """JSON has no infinities: they, and what is no number, are written as texts in an object."""
+    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read(value: Any) -> Cell:
+    """What `plain` wrote."""
+    found = float(value["float"]) if isinstance(value, dict) else value
+    if not isinstance(found, int | float | str | None):
+        raise TypeError
+    return found
+
+
+def _number(value: Cell) -> Fraction | float:
+    if isinstance(value, int):
+        return Fraction(value)
+    return value if isinstance(value, float) else math.nan
+
+
+def _same(end: Fraction, value: Cell) -> Cell:
+    """The end as a number of the cell's type, where it is one."""
+    return int(end) if isinstance(value, int) and end.denominator == 1 else float(end)

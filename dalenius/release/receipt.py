@@ -1,0 +1,144 @@
+"""`Receipt`: what a release cost and how it was made, and the `Entry` of the account that paid for it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from dalenius import display
+from dalenius.errors import InvalidArgument
+from dalenius.losses.loss import Loss
+from dalenius.privacy import numbers
+from dalenius.privacy.unit import Unit
+
+EXACT = "exact noise on whole grid steps, each record rounded by itself"
+"""The numerical model of values that were quantized record by record."""
+AGGREGATE = "exact noise on grid steps; the value was computed by the caller, whose arithmetic is not covered"
+"""The numerical model of a float handed in by the caller, charged for its rounding onto the grid."""
+TAINTED = "TAINTED: made with seeded noise, for tests only. It protects nobody."
+"""What is said of a release whose noise can be drawn again."""
+
+DELTAS = tuple(Fraction(1, 10**k) for k in (6, 5, 4, 3, 2, 1))
+"""Where the ε of a loss that is not pure is stated: at the first at which it is finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """The line of an account that a release was charged to.
+
+    `hash` is that of the line, in hexadecimal digits, which the account's chain of lines fixes; `left` says
+    what the account has left after it; `signature` is the account's, where it has a key.
+    """
+
+    account: str
+    number: int
+    hash: str
+    left: str
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        numbers.count(self.number, "number")
+        texts = (self.account, self.left, self.hash, self.signature or "")
+        if not all(isinstance(text, str) for text in texts) or not all(map(_hexadecimal, texts[2:])):
+            raise InvalidArgument(
+                "An entry has texts, its hash and signature in hexadecimal digits.",
+                remedy="Pass what the account wrote.",
+            )
+
+    def __str__(self) -> str:
+        return f"{self.account}, entry {self.number}"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a release cost and how it was made; without an entry no account was charged."""
+
+    loss: Loss
+    mechanism: str
+    numerics: str
+    unit: Unit | None = None
+    entry: Entry | None = None
+    bounds: tuple[str, ...] = ()
+    postprocessing: tuple[str, ...] = ()
+    tainted: bool = False
+
+    @property
+    def charged(self) -> str:
+        """Which account paid, or "uncharged"."""
+        return "uncharged" if self.entry is None else f"{self.entry}"
+
+    @property
+    def promise(self) -> tuple[float, Fraction]:
+        """An ε that holds and the δ at which it does: 0 where the loss is pure."""
+        for delta in (Fraction(0), *DELTAS):
+            epsilon = self.loss.epsilon(delta).upper
+            if epsilon < math.inf:
+                break
+        return epsilon, delta
+
+    @property
+    def cost(self) -> str:
+        """The promise in words."""
+        epsilon, delta = self.promise
+        return f"epsilon {_most(epsilon)}" + (f" at delta {float(delta):g}" if delta else "")
+
+    @property
+    def short(self) -> str:
+        """The cost, for whom, and who paid, on one line."""
+        unit = self.unit
+        whom = "" if unit is None else f" per {unit.entity}" + (f" and {unit.window}" if unit.window else "")
+        return display.harmless(f"{self.cost}{whom}, {self.charged}")
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Everything it states, each with its name."""
+        stated = [
+            ("cost", self.cost),
+            ("account", self.charged),
+            *self._paid(),
+            ("protects", f"{self.unit}" if self.unit else f"not stated, {self.loss.relation}"),
+            ("mechanism", self.mechanism),
+            ("numerics", self.numerics),
+            *(("bound", bound) for bound in self.bounds),
+            *(("afterwards", note) for note in self.postprocessing),
+        ]
+        return ([("warning", TAINTED)] if self.tainted else []) + stated
+
+    def _paid(self) -> list[tuple[str, str]]:
+        if self.entry is None:
+            return []
+        signed = [] if self.entry.signature is None else [("signature", self.entry.signature)]
+        return [("left", self.entry.left), ("hash", self.entry.hash), *signed]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name + ':':<12}{display.harmless(text)}" for name, text in self.lines())
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self) | {"loss": json.loads(self.loss.to_json())}
+
+    @staticmethod
+    def read(*, loss: Any, unit: Any, entry: Any, bounds: Any, postprocessing: Any, **rest: Any) -> Receipt:
+        """From what `plain` gave."""
+        return Receipt(
+            loss=Loss.from_json(json.dumps(loss)),
+            unit=None if unit is None else Unit(**unit),
+            entry=None if entry is None else Entry(**entry),
+            bounds=tuple(bounds),
+            postprocessing=tuple(postprocessing),
+            **rest,
+        )
+
+
+def _hexadecimal(text: str) -> bool:
+    return set(text) <= set("0123456789abcdef")
+
+
+def _most(epsilon: float) -> str:
+    """Four digits of the decimal it prints as, rounded up."""
+    if math.isinf(epsilon):
+        return "∞"
+    return f"{Decimal(repr(epsilon)).normalize(Context(prec=4, rounding=ROUND_CEILING)):f}"

@@ -1,0 +1,156 @@
+"""The JSON of mechanisms: golden files are read for ever, so a file here is never changed, only added."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dalenius.errors import InvalidArgument
+from dalenius.mechanisms import (
+    BoundedMean,
+    BoundedSum,
+    Covariance,
+    DiscreteGaussian,
+    Evaluation,
+    Exponential,
+    Gaussian,
+    Histogram,
+    Laplace,
+    Marginals,
+    Mechanism,
+    NoisyThreshold,
+    PartitionSelection,
+    PermuteAndFlip,
+    PrivateSelection,
+    ProposeTestRelease,
+    Quantile,
+    Quantiles,
+    RandomizedResponse,
+    ReportNoisyMax,
+    SampleAndAggregate,
+    Skellam,
+    SmoothMedian,
+    SparseVector,
+    Staircase,
+    Thresholdout,
+    TopK,
+    TruncatedLaplace,
+    Variance,
+)
+from dalenius.mechanisms.mechanism import _load_all
+from dalenius.privacy.quantized import Grid
+from dalenius.privacy.sensitivity import Sensitivity
+
+GOLDEN = Path(__file__).parent / "golden"
+WHOLE: dict[str, Any] = {"grid": Grid(0), "exact": True}
+SWAPPED = Sensitivity.of_number(4, relation="replace")
+MECHANISMS: dict[str, Mechanism] = {
+    "bounded_mean": BoundedMean(lower=0, upper=1, scale=Fraction(7, 3), noise="gaussian", grid=Grid(-4)),
+    "bounded_sum": BoundedSum(lower=-2, upper=3, scale=6, per_unit=2, relation="replace", grid=Grid(0)),
+    "covariance": Covariance(lower=[0, -1], upper=[1, 2.5], scale=4, noise="laplace", bits=10),
+    "discrete_gaussian": DiscreteGaussian(scale=4, sensitivity=Sensitivity(l0=3, linf=2), **WHOLE),
+    "evaluation": Evaluation(classes=("no", "01", 7), scale=2, answer="confusion", relation="replace"),
+    "exponential": Exponential(scale=2, sensitivity=1, monotone=True, grid=Grid(-3)),
+    "gaussian": Gaussian(scale=0.1, sensitivity=Sensitivity(l0=9, l2=1, relation="replace"), grid=Grid(-30)),
+    "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
+    "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
+    "marginals": Marginals(
+        columns={"sex": 2, "region": 16}, marginals=[["sex", "region"], ["sex"]], scale=5, weights=[1, 0.5]
+    ),
+    "noisy_threshold": NoisyThreshold(scale=1, threshold=9, noise="gaussian"),
+    "partition_selection": PartitionSelection(epsilon=1, delta=1e-6, keys=2),
+    "permute_and_flip": PermuteAndFlip(scale=2, sensitivity=0.5, grid=Grid(-8)),
+    "private_selection": PrivateSelection(
+        base=Laplace(scale=1, sensitivity=2, **WHOLE), stop=0.25, shape=0.5
+    ),
+    "propose_test_release": ProposeTestRelease(
+        mechanism=Gaussian(scale=2, sensitivity=1, grid=Grid(-3)), test_scale=1, threshold=4
+    ),
+    "quantile": Quantile(level=0.25, scale=2, lower=0, upper=15, grid=Grid(0)),
+    "quantiles": Quantiles(levels=[0.25, 0.5], scale=2, lower=0, upper=15, grid=Grid(0)),
+    "randomized_response": RandomizedResponse(randomize=Fraction(1, 3), categories=5),
+    "report_noisy_max": ReportNoisyMax(scale=1, sensitivity=1, grid=Grid(0)),
+    "sample_and_aggregate": SampleAndAggregate(
+        mechanism=Gaussian(scale=4, sensitivity=SWAPPED, grid=Grid(-3), exact=True),
+        blocks=2,
+        lower=0,
+        upper=4,
+        default=1,
+    ),
+    "skellam": Skellam(scale=1.5, sensitivity=Sensitivity(l0=1, linf=1, relation="zero_out"), **WHOLE),
+    "smooth_median": SmoothMedian(epsilon=1, ratio=0.75, scale=2, lower=0, upper=64, grid=Grid(0)),
+    "sparse_vector": SparseVector(scale=2, threshold_scale=1, sensitivity=1, threshold=5, **WHOLE),
+    "staircase": Staircase(epsilon=1, width=2, sensitivity=5, **WHOLE),
+    "thresholdout": Thresholdout(records=10, scale=Fraction(1, 15), threshold=0.2, grid=Grid(0)),
+    "top_k": TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)),
+    "truncated_laplace": TruncatedLaplace(scale=3, bound=8, sensitivity=3, **WHOLE),
+    "variance": Variance(lower=0, upper=2, scale=4, per_unit=3, grid=Grid(-6)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_a_golden_file_means_what_it_meant(name: str) -> None:
+    text = (GOLDEN / f"{name}.json").read_text().strip()
+    assert Mechanism.from_json(text) == MECHANISMS[name]
+    assert MECHANISMS[name].to_json() == text
+
+
+def test_every_kind_has_a_golden_file() -> None:
+    _load_all()
+    ours = {kind for (kind, _), cls in Mechanism.kinds.items() if cls.__module__.startswith("dalenius.")}
+    assert ours == set(MECHANISMS) == {path.stem for path in GOLDEN.glob("*.json")}
+
+
+ADDITIVE: list[tuple[type[Any], dict[str, Any]]] = [
+    (DiscreteGaussian, {"scale": 2}),
+    (Gaussian, {"scale": 2, **WHOLE}),
+    (Laplace, {"scale": 2, **WHOLE}),
+    (Skellam, {"scale": 2}),
+    (Staircase, {"epsilon": 1, "width": 1}),
+    (TruncatedLaplace, {"scale": 2, "bound": 9}),
+]
+CALIBRATED: list[Any] = [
+    DiscreteGaussian.calibrate(epsilon=1, delta=0.01, sensitivity=1),
+    Gaussian.calibrate(epsilon=1, delta=0.01, sensitivity=1, **WHOLE),
+    Gaussian.textbook(epsilon=0.5, delta=0.01, sensitivity=1, **WHOLE),
+    Laplace.calibrate(epsilon=1, sensitivity=1, **WHOLE),
+    Laplace.calibrate(epsilon=1, delta=0.01, sensitivity=1, **WHOLE),
+    Skellam.calibrate(epsilon=1, delta=0.01, sensitivity=1),
+    Staircase.calibrate(epsilon=1, sensitivity=1),
+    TruncatedLaplace.calibrate(epsilon=1, delta=0.01, sensitivity=1),
+]
+
+
+@pytest.mark.parametrize(
+    "mechanism", [kind(sensitivity=1, **given) for kind, given in ADDITIVE] + CALIBRATED, ids=str
+)
+def test_the_sensitivity_of_one_number_serves_no_vector_after_the_disk(mechanism: Any) -> None:
+    """It would be charged as if one entry could change."""
+    for found in (mechanism, Mechanism.from_json(mechanism.to_json())):
+        assert found.sensitivity.of_one_number
+        assert len(found.release(0)) == 1
+        with pytest.raises(InvalidArgument, match="l0="):
+            found.release([0, 0])
+
+
+@pytest.mark.parametrize(("kind", "given"), ADDITIVE)
+def test_a_vector_of_which_one_entry_changes_stays_one(kind: type[Any], given: dict[str, Any]) -> None:
+    stated = kind(sensitivity=Sensitivity(l0=1, linf=1), **given)
+    again: Any = Mechanism.from_json(stated.to_json())
+    assert again == stated != kind(sensitivity=1, **given)
+    assert len(again.release([0, 0])) == 2
+
+
+@pytest.mark.parametrize(("kind", "given"), ADDITIVE)
+def test_a_text_that_does_not_say_is_read_as_of_one_number(kind: type[Any], given: dict[str, Any]) -> None:
+    """As written before the two were told apart."""
+    text = kind(sensitivity=Sensitivity(l0=1, linf=1), **given).to_json()
+    early = text.replace('"of_one_number":false,', "")
+    assert early != text
+    found: Any = Mechanism.from_json(early)
+    assert found == kind(sensitivity=1, **given)
+    with pytest.raises(InvalidArgument, match="l0="):
+        found.release([0, 0])
