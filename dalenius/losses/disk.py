@@ -23,6 +23,7 @@ from dalenius.losses.loss import Loss
 NUMBER = re.compile(r"-?[0-9]{1,5000}(?:\.[0-9]{1,5000}|/0*[1-9][0-9]{0,4999})?")
 MODULES = (
     "bounded_range",
+    "carried",
     "concentrated",
     "discrete_gaussian",
     "discrete_laplace",

@@ -9,7 +9,7 @@ from functools import lru_cache
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
-from dalenius.profiles.discrete import largest_sum
+from dalenius.profiles.discrete import Capped, infinite_mass, largest_sum
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.profile import Profile
 from dalenius.profiles.rounding import ceiling, floor
@@ -53,6 +53,11 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
     below, above = min(floor(epsilon), FAR), ceiling(epsilon)
     low = high = 0.0
     for profile in profiles(loss, proof):
+        if isinstance(profile, Capped) and epsilon >= profile.top():
+            # At its own ε, which may lie between two floats, a pure loss has δ = 0.
+            ends = infinite_mass(profile.terms)
+            low, high = max(low, ends[0]), max(high, ends[1])
+            continue
         ends = profile.delta(below)
         low = max(low, ends[0] if below == above else profile.delta(above)[0] if above <= FAR else 0.0)
         high = max(high, ends[1])

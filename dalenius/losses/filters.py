@@ -112,6 +112,11 @@ class Filter:
         held = [gauge for gauge, limit in self.limits if self._room(gauge, limit, total) is not None]
         return min(_epsilon(gauge, total.amounts[gauge.label][0] * STEP) for gauge in held)
 
+    def fullness(self, total: Cost) -> Fraction:
+        """The share of limit or slack that is used on the emptiest gauge; 1 where none holds the total."""
+        held = [pair for pair in self.limits if self._room(*pair, total) is not None]
+        return min((_share(gauge, limit, total) for gauge, limit in held), default=Fraction(1))
+
     def to_json(self) -> str:
         """With its limits, so that what was fixed stays fixed."""
         rows = [{**_fields(gauge), "limit": str(limit)} for gauge, limit in self.limits]
@@ -169,6 +174,11 @@ def _epsilon(gauge: Gauge, amount: Fraction) -> Fraction:
     if isinstance(gauge, PureGauge) or not amount:
         return amount
     return Fraction(gauge.as_loss(round_up(amount), "add_remove").epsilon(gauge.delta).upper)
+
+
+def _share(gauge: Gauge, limit: Fraction, total: Cost) -> Fraction:
+    measure, slack = (amount * STEP for amount in total.amounts[gauge.label])
+    return max(measure / limit if limit else Fraction(1), slack / gauge.slack if slack else Fraction(0))
 
 
 def _fields(gauge: Gauge) -> dict[str, str | int]:

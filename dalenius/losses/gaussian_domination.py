@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
+from dalenius.profiles.cutoff import half_erfc
 from dalenius.profiles.gaussian_pairs import ShiftPair
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample
@@ -76,7 +76,7 @@ def dominates(mu: float, knots: Floats, most: Floats, chance: float) -> bool:
     if np.any(most > profile):
         return False
     x = np.exp(knots)
-    slope = (1 - chance) * ndtr(-mu / 2 - knots / mu)
+    slope = (1 - chance) * half_erfc((mu / 2 + knots / mu) * math.sqrt(0.5))
     flat, steep = slope[1:] * (1 - MARGIN), slope[:-1] * (1 + MARGIN)
     gap = np.diff(x)
     # From the left a fall of `steep`, from the right a rise of `flat`: they meet `along` the cell.

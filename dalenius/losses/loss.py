@@ -22,7 +22,7 @@ from dalenius.errors import InvalidArgument, RelationMismatch
 from dalenius.losses.bound import Bound
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.unit import Relation
+from dalenius.privacy.unit import Relation, read_relation
 from dalenius.profiles.pair import Worst
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ class Loss(ABC):
         from dalenius.losses.group import enlarge
 
         return enlarge(self, numbers.count(size, "size"))
+
+    def under(self, relation: Relation) -> Loss:
+        """The same for neighbours under another relation, where a theorem carries it over."""
+        from dalenius.losses.carried import carry
+
+        return carry(self, read_relation(relation))
 
     # The questions.
 

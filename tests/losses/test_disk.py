@@ -30,6 +30,7 @@ GOLDEN = Path(__file__).parent / "golden"
 LOSSES = {
     "approximate": Approximate(0.5, delta=1e-6),
     "bounded_range": BoundedRange(0.25),
+    "carried": Approximate(1, delta=1e-6).under("replace"),
     "composition": Pure(0.1) * 10 + Laplace(2),
     "discrete_gaussian": DiscreteGaussian(2.5, sensitivity=3),
     "discrete_laplace": DiscreteLaplace(4, sensitivity=2),
