@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ from dalenius.mechanisms import Laplace
 from dalenius.mechanisms.evaluation import Evaluation
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.unit import Unit
-from dalenius.release import EXACT, Receipt, Release
+from dalenius.release import EXACT, Entry, Receipt, Release
 
 RECEIPT = Receipt(Pure(1), "{}", EXACT)
+ENTRY = Entry(account="people", number=7, hash="ab12", left="epsilon 0.3", signature="77ff")
 ONE = Release({"n": (12,), "n_low": (9,), "n_high": (15,)}, ("n",), RECEIPT)
 CITIES = Release(
     {"city": ("Aix", "Bonn"), "n": (12, 7), "n_low": (9, 4), "n_high": (15, 10)}, ("n",), RECEIPT
@@ -92,9 +94,7 @@ def test_receipts_state_everything() -> None:
         RECEIPT,
         loss=Gaussian(noise_multiplier=4),
         unit=Unit("person", column="id"),
-        account="people",
-        entry=7,
-        left="epsilon 0.3",
+        entry=ENTRY,
         bounds=("values clipped to [0, 1]",),
         postprocessing=("rounded",),
     )
@@ -102,7 +102,7 @@ def test_receipts_state_everything() -> None:
     epsilon = math.ceil(Gaussian(noise_multiplier=4).epsilon(1e-6).upper * 1e3) / 1e3
     assert f"epsilon {epsilon:g} at delta 1e-06" in text
     for stated in (
-        "people, entry 7, epsilon 0.3 left",
+        "account:    people, entry 7\nleft:       epsilon 0.3\nhash:       ab12\nsignature:  77ff\n",
         "person (id), add_remove",
         "values clipped",
         "rounded",
@@ -110,6 +110,39 @@ def test_receipts_state_everything() -> None:
     ):
         assert stated in text
     assert "uncharged" in str(RECEIPT)
+
+
+def test_who_paid_is_shown_wherever_the_release_is() -> None:
+    paid = replace(ONE, receipt=replace(RECEIPT, unit=Unit("patient", window="month"))).charged(ENTRY)
+    assert str(paid) == "12 ± 3 (95 %), epsilon 1 per patient and month, people, entry 7"
+    assert "people, entry 7" in paid._repr_html_() and "<dd>ab12</dd>" in paid._repr_html_()
+    with pytest.raises(InvalidArgument, match="already"):
+        paid.charged(ENTRY)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"number": 0}, {"number": "7"}, {"hash": "no"}, {"signature": "?"}, {"account": 3}]
+)
+def test_what_is_no_entry_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument):
+        replace(ENTRY, **bad)
+
+
+def test_without_error_bars_there_is_no_confidence() -> None:
+    assert Release({"n": (12,)}, ("n",), RECEIPT).confidence is None
+    assert ONE.confidence == Fraction(19, 20)
+    assert ONE.postprocess("bars left out", {"n": (12,)}).confidence is None
+
+
+def test_yes_and_no_are_words() -> None:
+    found = Release({"n": (12,), "stable": (True,)}, ("n", "stable"), RECEIPT)
+    assert str(found) == "n 12, stable yes, epsilon 1, uncharged"
+
+
+def test_the_page_holds_the_receipt() -> None:
+    page = CITIES.clamp(lower=0)._repr_html_()
+    assert "<dt>afterwards</dt><dd>clamped to at least 0</dd>" in page
+    assert '<td style="text-align:right">12 ± 3</td>' in page
 
 
 def test_the_cost_is_stated_where_it_is_finite_and_rounded_up() -> None:
@@ -135,9 +168,7 @@ def test_json_reads_back_the_same() -> None:
     odd = Release(
         {"k": ("a", None, True), "n": (1, -(10**30), 3.5), "x": (math.inf, -math.inf, 0.1)},
         ("n", "x"),
-        replace(
-            RECEIPT, unit=Unit("person", window="day"), account="a", entry=3, bounds=("b",), tainted=True
-        ),
+        replace(RECEIPT, unit=Unit("person", window="day"), entry=ENTRY, bounds=("b",), tainted=True),
         None,
     )
     assert Release.from_json(odd.to_json()) == odd
@@ -153,12 +184,17 @@ def test_the_format_is_kept() -> None:
         '{"kind":"release","version":1,"columns":[{"name":"n","cells":[12]},{"name":"n_low","cells":[9]},'
         '{"name":"n_high","cells":[15]}],"measures":["n"],"confidence":"0.95","receipt":{"loss":{"epsilon":"1",'
         '"kind":"pure","relation":"add_remove","version":1},"mechanism":"{}","numerics":"exact noise on '
-        'whole grid steps, each record rounded by itself","unit":null,"account":null,"entry":null,'
-        '"left":null,'
+        'whole grid steps, each record rounded by itself","unit":null,"entry":null,'
         '"bounds":[],"postprocessing":[],"tainted":false}}'
     )
     assert ONE.to_json() == golden
     assert Release.from_json(golden) == ONE
+    paid = golden.replace(
+        '"entry":null',
+        '"entry":{"account":"people","number":7,"hash":"ab12","left":"epsilon 0.3","signature":"77ff"}',
+    )
+    assert ONE.charged(ENTRY).to_json() == paid
+    assert Release.from_json(paid) == ONE.charged(ENTRY)
 
 
 @pytest.mark.parametrize(

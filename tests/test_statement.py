@@ -17,10 +17,10 @@ import pytest
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
 from dalenius.losses import Approximate, Pure
-from dalenius.mechanisms import Gaussian, Laplace
+from dalenius.mechanisms import Gaussian, Laplace, PermuteAndFlip
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.unit import Unit
-from dalenius.release import Release
+from dalenius.release import Entry, Release
 from dalenius.statement import Publication, to_yaml
 
 TEXT, NUMBER, WHOLE, DATE = "text", "number", "whole", "date"
@@ -205,6 +205,19 @@ def test_a_pure_release_is_valid_at_the_most_detailed_tier() -> None:
     assert "grid steps" in deployment["implementation"]["mechanisms"]
     assert "uncharged" in deployment["implementation"]["composition"]
     assert entry["url_slug"] == "commuters-by-mode-town-of-aix-2026"
+
+
+def test_a_charged_release_names_the_entry() -> None:
+    entry = Entry(account="people", number=7, hash="ab12", left="epsilon 0.3")
+    stated = released().charged(entry).statement(FACTS)
+    assert faults(stated) == []
+    composed = stated["deployment"]["implementation"]["composition"]
+    assert composed.endswith("Account: people, entry 7, hash ab12.")
+
+
+def test_what_has_no_error_bars_says_so() -> None:
+    made = PermuteAndFlip.calibrate(epsilon=1, sensitivity=1).release([1, 2], unit=PERSON)
+    assert "no error bars" in made.statement(FACTS)["deployment"]["implementation"]["utility"]
 
 
 def test_a_gaussian_release_states_rho_and_epsilon_at_delta() -> None:

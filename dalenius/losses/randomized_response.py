@@ -6,10 +6,10 @@ three outcomes: the first value (p against s), the second (s against p), any oth
 mass (k−2)s), so that ε₀ = log(p/s). It is attained and its own reverse.
 
 What neighbouring means. The report is local: who reports is public. Under `replace` the person's value
-changes. Under `zero_out` it becomes a default category. Under `add_remove` a person who is absent is one
-whose report is that of some default category, or is uniform; the latter is a mixture of reports of all
-values, so by convexity the same pair dominates. Under each the bound is attained by a change of value,
-so the three agree. A set-up where the very presence of a report is secret is not described by this kind.
+changes; under `zero_out` it becomes a default category. Under `add_remove` a person who is absent must be one
+who reports a default category all the same, or a uniform one, which is a mixture of the reports of all
+values, so by convexity the same pair dominates; where the presence of a report is secret, this is not its
+loss, and the mechanism does not offer it.
 
 A group of k persons sends k reports, each randomized by itself: the loss is k-fold.
 """

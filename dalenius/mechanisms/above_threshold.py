@@ -10,6 +10,7 @@ import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.mechanisms.mechanism import Payer, Stamp
 from dalenius.privacy.unit import Unit
 from dalenius.release import Cell, Release
 
@@ -43,11 +44,23 @@ class Single:
             )
 
 
+def paid(mechanism: Any, account: Payer | None, unit: Unit | None, by: str, purpose: str) -> Stamp:
+    """Charge a session to an account, if there is one; a unit that does not fit is refused first."""
+    mechanism.released([], unit)
+    return unpaid if account is None else account.pay(mechanism.loss, by=by, purpose=purpose)
+
+
+def unpaid(release: Release) -> Release:
+    """The stamp of no account."""
+    return release
+
+
 class AboveThreshold(Single):
     """A session of `SparseVector`."""
 
-    def __init__(self, mechanism: SparseVector, unit: Unit | None) -> None:
+    def __init__(self, mechanism: SparseVector, unit: Unit | None, stamp: Stamp = unpaid) -> None:
         super().__init__()
+        self._stamp = stamp
         # A unit that does not fit is refused before anything is drawn.
         mechanism.released([], unit)
         self.mechanism, self.unit, self._left = mechanism, unit, mechanism.count
@@ -64,7 +77,7 @@ class AboveThreshold(Single):
         if np.ndim(value):
             raise InvalidArgument("value must be one number.", remedy="Ask about one query at a time.")
         steps = int(self.mechanism.query.steps(value)[0])
-        return self.mechanism.released([self.answer(steps)], self.unit, tainted=self._tainted)
+        return self._stamp(self.mechanism.released([self.answer(steps)], self.unit, tainted=self._tainted))
 
     def answer(self, steps: int) -> Answer:
         """The same about whole steps, without a receipt."""

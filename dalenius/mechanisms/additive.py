@@ -25,36 +25,22 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument
 from dalenius.losses.calibration import calibrate
 from dalenius.mechanisms.gridded import (
-    Bounded,
     default_grid,
     read_flag,
     read_grid,
-    read_sensitivity,
     real,
     steps_of,
     whole_steps,
 )
 from dalenius.mechanisms.mechanism import Floats, Law, risk
 from dalenius.mechanisms.moves import furthest, in_turn
-from dalenius.mechanisms.step_noise import LEFT_OUT, StepNoise
+from dalenius.mechanisms.step_noise import StepNoise
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Steps
 from dalenius.privacy.sensitivity import Sensitivity
 from dalenius.privacy.unit import Unit
 from dalenius.release import AGGREGATE, CONFIDENCE, EXACT, Cell, Release
-
-__all__ = [
-    "LEFT_OUT",
-    "Additive",
-    "Bounded",
-    "default_grid",
-    "least_noise",
-    "read_flag",
-    "read_grid",
-    "read_sensitivity",
-    "steps_of",
-]
 
 Kind = TypeVar("Kind", bound="Additive")
 
@@ -89,8 +75,8 @@ class Additive(StepNoise):
         self, value: Any, *, name: str = "value", unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:
         """Draw once on a private number or vector."""
-        reach = self.reach(risk(1 - _confidence(confidence)))
-        if self.sensitivity.of_one_number and np.ndim(value) > 0:
+        reach = self.reach(risk(1 - numbers.confidence(confidence)))
+        if self.sensitivity.of_one_number and is_vector(value):
             raise InvalidArgument(
                 "sensitivity was stated for one number, and value is a vector.",
                 remedy="Pass sensitivity=Sensitivity(l0=…, linf=…): how many entries one unit can change, "
@@ -112,7 +98,7 @@ class Additive(StepNoise):
         steps = self.steps(value)
         draws = steps + np.clip(self.draw(size * steps.size), -MOST, MOST - 1).reshape(size, steps.size)
         found = np.array(draws * float(self.step))
-        return found[:, 0] if np.ndim(value) == 0 else found
+        return found if is_vector(value) else found[:, 0]
 
     def worst_case(self) -> tuple[Any, Any]:
         """Nothing, and all of the sensitivity."""
@@ -133,7 +119,7 @@ class Additive(StepNoise):
 
     def probabilities(self, value: Any) -> Law | None:
         """The noise's law, moved; of a number, and where the grid is not too fine to list it."""
-        if np.ndim(value) != 0:
+        if is_vector(value):
             return None
         # As far beyond as neighbours may be apart, so that what one law leaves out the other lists.
         return self.listed(int(self.steps(value)[0]), math.floor(self.charged.need("linf")))
@@ -153,12 +139,9 @@ class Additive(StepNoise):
         return [int(k * self.step) if whole else float(k * self.step) for k in steps.tolist()]
 
 
-def _confidence(value: Number) -> Fraction:
-    """Of an error bar, strictly between 0 and 1."""
-    found = numbers.exact(value, "confidence")
-    if not 0 < found < 1:
-        raise InvalidArgument("confidence must be between 0 and 1.", remedy="Choose confidence such as 0.95.")
-    return found
+def is_vector(value: object) -> bool:
+    """Whether a value has entries, ragged or not."""
+    return np.asarray(value, dtype=object).ndim > 0
 
 
 def least_noise(draft: Kind, *, epsilon: Number, delta: Number) -> Kind:

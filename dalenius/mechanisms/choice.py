@@ -27,8 +27,8 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, default_grid, read_flag, read_grid, read_sensitivity
 from dalenius.mechanisms.candidates import named, whole_steps
+from dalenius.mechanisms.gridded import Bounded, default_grid, read_flag, read_grid, read_sensitivity
 from dalenius.mechanisms.mechanism import Mechanism, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -27,7 +27,8 @@ from dalenius.losses import discrete_gaussian as losses
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, least_noise
+from dalenius.mechanisms.additive import least_noise
+from dalenius.mechanisms.gridded import Bounded
 from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -24,7 +24,8 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import gaussian as losses
 from dalenius.losses.fields import MOST_LOSS, Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, Bounded, read_sensitivity
+from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.gridded import Bounded, read_sensitivity
 from dalenius.noise.reading import MOST_SCALE
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -28,7 +28,8 @@ from dalenius.losses.composition import compose
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, Bounded, default_grid, read_grid, read_sensitivity
+from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.gridded import Bounded, default_grid, read_grid, read_sensitivity
 from dalenius.mechanisms.laplace_ratio import check_epsilon, least_ratio
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -150,6 +150,20 @@ class Mechanism(ABC):
         return Release({k: tuple(v) for k, v in columns.items()}, measures, receipt)
 
 
+Stamp = Callable[[Release], Release]
+"""What puts the entry of the account that paid onto the receipt of an answer."""
+
+
+class Payer(Protocol):
+    """An account, as a session sees it."""
+
+    def unit_for(self, loss: Loss) -> Unit:
+        """Whom it protects, under the relation of a loss."""
+
+    def pay(self, loss: Loss, *, by: str, purpose: str) -> Stamp:
+        """Charge a whole session now."""
+
+
 class Session(Protocol):
     """What answers more than once on one charge."""
 

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import LEFT_OUT
 from dalenius.mechanisms.candidates import one_of_each
 from dalenius.mechanisms.choice import OneChoice
 from dalenius.mechanisms.mechanism import Law, risk
+from dalenius.mechanisms.step_noise import LEFT_OUT
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Steps

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius import noise
-from dalenius.mechanisms.above_threshold import Single
+from dalenius.mechanisms.above_threshold import Single, unpaid
+from dalenius.mechanisms.mechanism import Stamp
 from dalenius.privacy.unit import Unit
 from dalenius.release import Cell, Release
 
@@ -20,8 +21,9 @@ Answer = tuple[Cell, Cell, Cell, Cell]
 class ReusableHoldout(Single):
     """A session of `Thresholdout`."""
 
-    def __init__(self, mechanism: Thresholdout, unit: Unit | None) -> None:
+    def __init__(self, mechanism: Thresholdout, unit: Unit | None, stamp: Stamp = unpaid) -> None:
         super().__init__()
+        self._stamp = stamp
         # A unit that does not fit is refused before anything is drawn.
         mechanism.released([], unit)
         self.mechanism, self.unit, self._left = mechanism, unit, mechanism.overfits
@@ -35,7 +37,7 @@ class ReusableHoldout(Single):
     def ask(self, value: Any) -> Release:
         """One query, by its values on the training and on the holdout records."""
         answers = [self.answer(*self.mechanism.sums(value))]
-        return self.mechanism.released(answers, self.unit, tainted=self._tainted)
+        return self._stamp(self.mechanism.released(answers, self.unit, tainted=self._tainted))
 
     def answer(self, mean: Fraction, total: int) -> Answer:
         """The same by its mean over the one and its sum over the other."""

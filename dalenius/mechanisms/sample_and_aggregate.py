@@ -37,8 +37,9 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Additive, read_grid
+from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.blocks import Function, given, listed, parted
+from dalenius.mechanisms.gridded import read_grid
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.privacy import numbers

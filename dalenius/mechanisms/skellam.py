@@ -26,7 +26,8 @@ from dalenius.losses import skellam as losses
 from dalenius.losses.concentrated import ZeroConcentrated
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import Bounded, least_noise
+from dalenius.mechanisms.additive import least_noise
+from dalenius.mechanisms.gridded import Bounded
 from dalenius.mechanisms.skellam_concentration import concentration
 from dalenius.mechanisms.whole_numbers import WholeNumbers, by_entries
 from dalenius.privacy import numbers

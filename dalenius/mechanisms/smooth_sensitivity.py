@@ -37,10 +37,11 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import LEFT_OUT, read_grid
+from dalenius.mechanisms.gridded import read_grid
 from dalenius.mechanisms.mechanism import Law, Mechanism
 from dalenius.mechanisms.rounded_laplace import rounded_laplace
 from dalenius.mechanisms.scaled_laplace import dominating
+from dalenius.mechanisms.step_noise import LEFT_OUT
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Grid

@@ -32,9 +32,8 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.above_threshold import AboveThreshold, Answer
-from dalenius.mechanisms.additive import (
-    LEFT_OUT,
+from dalenius.mechanisms.above_threshold import AboveThreshold, Answer, paid
+from dalenius.mechanisms.gridded import (
     Bounded,
     default_grid,
     read_flag,
@@ -43,7 +42,8 @@ from dalenius.mechanisms.additive import (
     steps_of,
 )
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.mechanism import Law, Mechanism, risk
+from dalenius.mechanisms.mechanism import Law, Mechanism, Payer, risk
+from dalenius.mechanisms.step_noise import LEFT_OUT
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Grid
@@ -127,9 +127,12 @@ class SparseVector(Mechanism, kind="sparse_vector"):
         """The threshold in steps: whole numbers that reach it reach its ceiling."""
         return max(-MOST, min(MOST, math.ceil(self.threshold / self.query.step)))
 
-    def start(self, *, unit: Unit | None = None) -> AboveThreshold:
-        """A session, all of whose answers together cost `loss`."""
-        return AboveThreshold(self, unit)
+    def start(
+        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+    ) -> AboveThreshold:
+        """A session, all of whose answers together cost `loss`: charged now, where there is an account."""
+        whom = unit if account is None else account.unit_for(self.loss)
+        return AboveThreshold(self, whom, paid(self, account, whom, by, purpose))
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:
         """The answers to a stream of values, up to the last yes that is paid for."""

@@ -35,8 +35,7 @@ from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.mixture import Mixture
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.additive import Bounded
-from dalenius.mechanisms.gridded import read_sensitivity, steps_of
+from dalenius.mechanisms.gridded import Bounded, read_sensitivity, steps_of
 from dalenius.mechanisms.whole_numbers import WholeNumbers, every_entry, largest, whole_grid
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

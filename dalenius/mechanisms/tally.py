@@ -31,11 +31,12 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses import gaussian as gaussian_losses
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms import contributions
-from dalenius.mechanisms.additive import LEFT_OUT, Additive
+from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.laplace_ratio import check_epsilon, least_ratio
 from dalenius.mechanisms.mechanism import Law, Mechanism
+from dalenius.mechanisms.step_noise import LEFT_OUT
 from dalenius.noise.reading import MOST_SCALE
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -32,8 +32,9 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
+from dalenius.mechanisms.above_threshold import paid
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.mechanism import Mechanism
+from dalenius.mechanisms.mechanism import Mechanism, Payer
 from dalenius.mechanisms.reusable_holdout import Answer, ReusableHoldout
 from dalenius.mechanisms.sparse_vector import SparseVector
 from dalenius.privacy import numbers
@@ -91,9 +92,12 @@ class Thresholdout(Mechanism, kind="thresholdout"):
         """Of a whole session, for one holdout record."""
         return (self.round.loss + self.answer.loss) * self.overfits
 
-    def start(self, *, unit: Unit | None = None) -> ReusableHoldout:
-        """A session, all of whose answers together cost `loss`."""
-        return ReusableHoldout(self, unit)
+    def start(
+        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+    ) -> ReusableHoldout:
+        """A session, all of whose answers together cost `loss`: charged now, where there is an account."""
+        whom = unit if account is None else account.unit_for(self.loss)
+        return ReusableHoldout(self, whom, paid(self, account, whom, by, purpose))
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:
         """The answers to a list of queries, up to the last overfit that is paid for."""

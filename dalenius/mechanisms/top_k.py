@@ -27,8 +27,8 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.bounded_range import BoundedRange
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.additive import read_sensitivity
 from dalenius.mechanisms.choice import Choice, about, log_odds, most_range
+from dalenius.mechanisms.gridded import read_sensitivity
 from dalenius.mechanisms.mechanism import Law, risk
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps

@@ -36,8 +36,7 @@ from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
 from dalenius.losses.raw import PrivacyLossDistribution
-from dalenius.mechanisms.additive import Bounded
-from dalenius.mechanisms.gridded import read_sensitivity, steps_of
+from dalenius.mechanisms.gridded import Bounded, read_sensitivity, steps_of
 from dalenius.mechanisms.whole_numbers import WholeNumbers, entries, every_entry, largest, whole_grid
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
