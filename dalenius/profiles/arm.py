@@ -172,7 +172,7 @@ class Arm:
         (weights, error), (log, log_error) = self.weights, self.window.nodes.log
         total = turns.sums(weights)
         y, size = turns.step * np.arange(turns.count), np.abs(log)
-        rounding = self.mass_error + (9 * turns.depth + 80) * U + 12 * FUNCTION
+        rounding = self.mass_error + 9 * turns.depth * U + turns.rounding
         near = float(weights @ (error * size)) + rounding * float(weights @ size)
         far = 8 * (float(weights @ error) + rounding * self.mass)
         moved = np.minimum(y * float(weights @ (log_error + 4 * U * size)), 2 * self.mass)
@@ -187,31 +187,58 @@ class Turns:
     step: float
     count: int
 
+    @property
+    def few(self) -> bool:
+        """Whether every angle is computed by itself."""
+        return self.count <= BLOCK
+
     @cached_property
     def small(self) -> Complexes:
         """The small angles, one row for each."""
-        return turned(self.loss, self.step * np.arange(min(BLOCK, self.count), dtype=np.float64))
+        if self.few:
+            return turned(self.loss, self.step * np.arange(self.count, dtype=np.float64))
+        return multiples(turned(self.loss, np.array([self.step]))[0], BLOCK)
 
     @cached_property
     def large(self) -> Complexes:
         """The large angles."""
-        return turned(self.loss, self.step * BLOCK * np.arange(-(-self.count // BLOCK), dtype=np.float64))
+        first = turned(self.loss, np.array([self.step * BLOCK]))[0]
+        return multiples(first, -(-self.count // BLOCK))
 
     @property
     def depth(self) -> int:
         """How many additions a term goes through: all in a matrix product, few where numpy sums in pairs."""
         n = len(self.loss)
-        return n if self.count > BLOCK else 24 + n.bit_length()
+        return 24 + n.bit_length() if self.few else n
+
+    @property
+    def rounding(self) -> float:
+        """The error of e^{iky·loss} − 1 over ky·|loss|, and an eighth of it where that is large."""
+        if self.few:
+            return 12 * FUNCTION + 80 * U
+        rows = max(BLOCK, -(-self.count // BLOCK))
+        return (12 + rows) * FUNCTION + (80 + 12 * rows.bit_length() + 2 * rows) * U
 
     def sums(self, weights: Floats) -> Complexes:
         """Σ weights (e^{iky·loss} − 1), a matrix product once count is large."""
-        if self.count <= BLOCK:
+        if self.few:
             paired: Complexes = (self.small * weights).sum(axis=1)
             return paired
         first = self.small @ weights
         large = self.large * weights
         total: Complexes = (large @ self.small.T + large.sum(axis=1)[:, None] + first).ravel()[: self.count]
         return total
+
+
+def multiples(first: Complexes, count: int) -> Complexes:
+    """e^{ikθ} − 1 for k < count from e^{iθ} − 1, doubling the rows: (1 + a)(1 + b) = 1 + a + b(1 + a)."""
+    rows = np.zeros((count, len(first)), dtype=np.complex128)
+    done, last = 1, first
+    while done < count:
+        more = min(done, count - done)
+        rows[done : done + more] = rows[:more] + last * (1 + rows[:more])
+        done, last = done + more, last + last * (1 + last)
+    return rows
 
 
 def turned(loss: Floats, y: Floats) -> Complexes:

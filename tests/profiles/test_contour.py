@@ -10,10 +10,11 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from flint import arb
+from flint import acb, arb
 
 from dalenius.losses import Bound, Gaussian, Loss, Pure
-from dalenius.profiles.rounding import ULPS
+from dalenius.profiles.arm import Turns
+from dalenius.profiles.rounding import ULPS, U
 from tests.profiles.truth import DIGITS, PATH, SHOWN, Case, Infeasible, direction, number
 
 ROWS = json.loads(PATH.read_text())["cases"]
@@ -40,6 +41,22 @@ def test_the_truth_lies_between_lower_and_upper(start: int) -> None:
     for row in ROWS[start : start + 20]:
         bound = described(row).epsilon(Fraction(row["delta"]))
         assert holds(bound, Fraction(row["epsilon"])), (row, bound)
+
+
+def test_angles_by_doubling_are_as_close_as_is_claimed() -> None:
+    """Against balls, over sixteen orders of magnitude of the loss; phases are counted apart."""
+    losses = np.array([s * m * 10.0**k for k in range(-12, 5) for m in (1.0, 2.7) for s in (1, -1)])
+    step, count = 0.37, 1100
+    turns = Turns(losses, step, count)
+    every = (turns.large[:, None] + turns.small * (1 + turns.large[:, None])).reshape(-1, len(losses))
+    with flint.ctx.workprec(200):
+        for k in (1, 31, 33, 500, 1023, count - 1):
+            for j, loss in enumerate(losses.tolist()):
+                angle = arb(k) * arb(step) * arb(loss)
+                off = float(abs(acb(complex(every[k, j])) - (acb(0, 1) * angle).exp() + 1))
+                size = abs(float(angle))
+                allowed = turns.rounding * min(8.0, size) + 4 * U * size
+                assert off <= allowed, (k, loss)
 
 
 @pytest.mark.parametrize("row", ROWS[: len(SHOWN) - 1], ids=lambda row: f"{row['steps']}-{row['delta']}")
