@@ -19,6 +19,7 @@ from dalenius._lazy import lazy_names
 if TYPE_CHECKING:
     from dalenius.audits.claims import Audit, audit
     from dalenius.figures import Figure
+    from dalenius.ledger import Budget, Ledger
     from dalenius.losses.bound import Bound
     from dalenius.losses.loss import Loss
     from dalenius.oneliners import count, gaussian, histogram, laplace, mean, median, sum
@@ -31,7 +32,9 @@ else:
         {
             "Audit": "dalenius.audits.claims",
             "Bound": "dalenius.losses.bound",
+            "Budget": "dalenius.ledger",
             "Figure": "dalenius.figures",
+            "Ledger": "dalenius.ledger",
             "Loss": "dalenius.losses.loss",
             "Release": "dalenius.release",
             "Unit": "dalenius.privacy.unit",
@@ -52,7 +55,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Audit",
     "Bound",
+    "Budget",
     "Figure",
+    "Ledger",
     "Loss",
     "Release",
     "Unit",

@@ -6,7 +6,18 @@
     ├── NotSound            no theorem covers what was asked; the remedy names what is sound
     │   └── RelationMismatch   losses for different neighbouring relations were combined
     ├── UnknownKind         a stored description is of a kind or version this library cannot read
-    └── MissingExtra        an optional dependency is needed (also an ImportError)
+    ├── MissingExtra        an optional dependency is needed (also an ImportError)
+    └── LedgerError         the ledger refuses; nothing is released, and at most too much was charged
+        ├── BudgetExceeded      the account, or an allowance in it, has too little left
+        ├── ReservationLost     what was to be committed had been forfeited or committed before
+        ├── ClockWentBack       the clock shows a time before the newest entry
+        ├── LedgerLocked        another writer kept the ledger for too long
+        ├── LedgerReadOnly      the ledger may be read, not written
+        ├── LedgerFull          the disk is full
+        ├── LedgerUnreachable   the database server does not answer
+        ├── LedgerCorrupt       the chain of entries is broken; the message says where
+        ├── LedgerBehind        the ledger lacks entries that its anchor says were there
+        └── UnknownLedger       this is not a ledger, or one of a later version (also an UnknownKind)
 
 A message says what was asked, why it is refused, and the smallest change that works;
 `.remedy` holds that last part. No message ever contains data, only public parameters.
@@ -53,3 +64,65 @@ class UnknownKind(DaleniusError):
 
 class MissingExtra(DaleniusError, ImportError):
     """An optional dependency is needed: the remedy names the extra to install."""
+
+
+class LedgerError(DaleniusError):
+    """The ledger refuses. Nothing is released; at most too much was charged, never too little."""
+
+
+class BudgetExceeded(LedgerError):
+    """The account, or an allowance in it, has too little left. The remedy names the most that fits.
+
+    `needed` and `left` are ε at the account's δ; `largest` is the largest loss that would be accepted.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        remedy: str,
+        needed: float | None = None,
+        left: float | None = None,
+        largest: object = None,
+    ) -> None:
+        super().__init__(problem, remedy=remedy)
+        self.needed, self.left, self.largest = needed, left, largest
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.problem, self.remedy), self.__dict__)
+
+
+class ReservationLost(LedgerError):
+    """What was to be committed is not reserved any more: it was forfeited or committed before."""
+
+
+class ClockWentBack(LedgerError):
+    """The clock shows a time before the newest entry, by more than clocks differ."""
+
+
+class LedgerLocked(LedgerError):
+    """Another writer kept the ledger for longer than the timeout."""
+
+
+class LedgerReadOnly(LedgerError):
+    """The ledger may be read and not written."""
+
+
+class LedgerFull(LedgerError):
+    """The disk that holds the ledger is full."""
+
+
+class LedgerUnreachable(LedgerError):
+    """The server that holds the ledger does not answer, or not to this user."""
+
+
+class LedgerCorrupt(LedgerError):
+    """The chain of entries is broken, or what is derived from it is wrong; the message says where."""
+
+
+class LedgerBehind(LedgerError):
+    """The ledger lacks entries that its anchor says were there: it was cut short or restored."""
+
+
+class UnknownLedger(LedgerError, UnknownKind):
+    """A file or schema is not a ledger, or one that a later version of Dalenius wrote."""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-THIRD_PARTY = {"cryptography", "numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click"}
+THIRD_PARTY = {"cryptography", "numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click", "psycopg"}
 
 
 def loaded_by(statement: str) -> set[str]:

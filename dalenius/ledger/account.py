@@ -1,0 +1,273 @@
+"""`Account`: everything released about the same units, on one budget.
+
+    people = ledger.account("people")
+    release = people.spend(mechanism, value, by="ana", purpose="wards")
+    with people.reserve(loss, by="ana", purpose="model") as reservation:
+        reservation.commit(release)
+
+An account is a privacy filter (`losses.filters`): each charge may be chosen in view of all releases before
+it, and together they keep the budget. It belongs to the units and their data, not to a process or a view.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
+from dalenius.ledger import balances
+from dalenius.ledger.balances import RULE, TOTAL, Cell
+from dalenius.ledger.budget import Budget, stated
+from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room
+from dalenius.ledger.entry import Entry
+from dalenius.ledger.fitting import expression, largest
+from dalenius.ledger.owner import Owner
+from dalenius.ledger.reservation import Reservation
+from dalenius.ledger.rules import Allowance
+from dalenius.ledger.store import Snapshot
+from dalenius.ledger.terms import Terms
+from dalenius.losses.composition import compose
+from dalenius.losses.cost import Cost
+from dalenius.losses.loss import Loss
+from dalenius.losses.pure import Pure
+from dalenius.mechanisms.mechanism import Mechanism, Stamp
+from dalenius.privacy import numbers
+from dalenius.privacy.unit import Unit, Window
+from dalenius.release import Release
+
+if TYPE_CHECKING:
+    from dalenius.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was spent: `epsilon` at the account's δ, of its budget."""
+
+    epsilon: float
+    budget: str
+    entries: int
+
+    def __float__(self) -> float:
+        return self.epsilon
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:.4g} of {self.budget}"
+
+
+@dataclass(frozen=True)
+class Left:
+    """The largest single next release that would be accepted: its ε at the account's δ, and as a loss."""
+
+    epsilon: float
+    loss: Loss | None
+
+    def __float__(self) -> float:
+        return self.epsilon
+
+    def __str__(self) -> str:
+        return "nothing" if self.loss is None else f"epsilon {self.epsilon:.4g}, {expression(self.loss)}"
+
+
+class Account:
+    """An account of a ledger. Made by `ledger.open` and `ledger.account`."""
+
+    def __init__(self, ledger: Ledger, terms: Terms, cell: Cell | None = None) -> None:
+        self.ledger, self.terms, self._cell = ledger, terms, cell
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.terms.name
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self.terms.unit
+
+    @cached_property
+    def budget(self) -> str:
+        """Its budget in words."""
+        return stated(self.terms.limit)
+
+    # Charging.
+
+    def spend(
+        self, mechanism: Mechanism, value: Any, *, by: str, purpose: str = "", note: str = ""
+    ) -> Release:
+        """Reserve, draw and commit in one."""
+        with self.reserve(mechanism.loss, by=by, purpose=purpose, note=note) as reservation:
+            return reservation.commit(mechanism.release(value, unit=self.unit_for(mechanism.loss)))
+
+    def reserve(
+        self, loss: Loss, *, by: str, purpose: str = "", note: str = "", per_unit: int = 1
+    ) -> Reservation:
+        """Charge a loss before data is read: on disk when this returns.
+
+        Where the loss is stated for smaller units of which one unit of this account has at most `per_unit`,
+        the group is charged.
+        """
+        entry = self._charge(loss, per_unit, "reserve", by=by, purpose=purpose, note=note)
+        return Reservation(self, loss, entry, same_unit=per_unit == 1)
+
+    def record(
+        self, loss: Loss, *, by: str = "", purpose: str = "", note: str = "", per_unit: int = 1
+    ) -> Entry:
+        """Charge something made elsewhere."""
+        return self._charge(loss, per_unit, "record", by=by, purpose=purpose, note=note)
+
+    def plan(self, losses: Iterable[Loss], *, by: str, purpose: str = "", note: str = "") -> Reservation:
+        """Charge a batch whose losses are all fixed now as one, composed as tightly as fixed losses allow."""
+        return self.reserve(compose(losses), by=by, purpose=purpose, note=note)
+
+    def pay(self, loss: Loss, *, by: str, purpose: str) -> Stamp:
+        """Charge a session whose answers all come later, for `mechanism.start(account)`."""
+        with self.reserve(loss, by=by, purpose=purpose) as reservation:
+            line = reservation.line()
+            reservation.end("commit")
+        return lambda release: self.signed(release.charged(line))
+
+    def accepts(self, loss: Loss, *, by: str = "", purpose: str = "") -> bool:
+        """Whether a charge would be accepted now. Nothing is charged."""
+        _texts(by=by, purpose=purpose)
+        asked = Charge(loss, self._seen(loss, 1), by, purpose, "", self._cell)
+        with self.ledger.store.read() as snapshot:
+            return accepted(snapshot, self.terms, asked, moment(snapshot.head()))
+
+    def _charge(self, loss: Loss, per_unit: int, event: str, **said: str) -> Entry:
+        _texts(**said)
+        asked = Charge(loss, self._seen(loss, per_unit), **said, cell=self._cell)
+        # Measured before the ledger is held, and remembered; a refusal is explained after it.
+        self.terms.limit.cost(asked.loss)
+        try:
+            with self.ledger.store.write(durable=True) as transaction:
+                entry = charge(transaction, self.terms, asked, event)
+                if event == "reserve":
+                    transaction.add_reservation(entry.number, self.name, str(Owner.here()), "")
+        except TooMuch as found:
+            raise self._refusal(asked, per_unit, found.allowance) from None
+        self.ledger.anchored(entry)
+        return entry
+
+    def _seen(self, loss: Loss, per_unit: int) -> Loss:
+        """A loss as the account's unit sees it."""
+        if not isinstance(loss, Loss):
+            raise InvalidArgument("A charge is a loss.", remedy="Pass a loss, such as mechanism.loss.")
+        return loss.group(numbers.count(per_unit, "per_unit")).under(self.unit.relation)
+
+    def _refusal(self, asked: Charge, per_unit: int, allowance: Allowance | None) -> BudgetExceeded:
+        with self.ledger.store.read() as snapshot:
+            at = moment(snapshot.head())
+
+            def fits(loss: Loss) -> bool:
+                other = replace(asked, stated=loss, loss=self._seen(loss, per_unit))
+                return accepted(snapshot, self.terms, other, at)
+
+            return refusal(self.terms, asked, allowance, room(snapshot, self.terms, asked, at), fits)
+
+    def unit_for(self, loss: Loss) -> Unit:
+        """Who is protected, under the relation of a loss."""
+        return replace(self.unit, relation=loss.relation)
+
+    # Allowances and divisions.
+
+    def allow(
+        self,
+        budget: Budget,
+        *,
+        by: str | None = None,
+        purpose: str | None = None,
+        window: Window | None = None,
+    ) -> Entry:
+        """A budget within this one for an analyst, a purpose, each calendar window, or these together."""
+        if by is None and purpose is None and window is None:
+            raise InvalidArgument(
+                "An allowance is for someone, for a purpose or for a window.",
+                remedy='Pass by="ana", purpose="wards" or window="month".',
+            )
+        _texts(by=by or "", purpose=purpose or "")
+        replace(self.unit, window=window)
+        with self.ledger.store.write(durable=True) as transaction:
+            head = transaction.head()
+            number = 1 if head is None else head.number + 1
+            rule = Allowance(number, budget.filter, by, purpose, window)
+            fields = {"allowance": rule.to_json()}
+            entry = Entry.following(head, account=self.name, event="allow", at=moment(head), fields=fields)
+            transaction.append(entry)
+            transaction.set_balance(self.name, f"{RULE}allowance {number}", rule.to_json())
+        self.ledger.anchored(entry)
+        return entry
+
+    def cell(self, division: str, name: str) -> Account:
+        """The part of the units in one cell of a division, charged in parallel with the other cells.
+
+        Which cell a unit is in must be a function of its own records, and a release about one cell must look
+        at the units of that cell only.
+        """
+        _texts(division=division, name=name)
+        if self._cell is not None:
+            raise NotSound(
+                "A cell is not divided again.", remedy="Divide the account once, into the finer cells."
+            )
+        return Account(self.ledger, self.terms, Cell(division, name))
+
+    # What it holds.
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent so far."""
+        with self.ledger.store.read() as snapshot:
+            total = self._total(snapshot)
+            return Spent(float(self.terms.limit.spent(total)), self.budget, snapshot.count(self.name))
+
+    @property
+    def left(self) -> Left:
+        """The largest single next release that would be accepted."""
+        return self.left_for()
+
+    def left_for(self, *, by: str = "", purpose: str = "") -> Left:
+        """The same for one analyst and purpose, whose allowances count."""
+        with self.ledger.store.read() as snapshot:
+            at = moment(snapshot.head())
+            none = Pure(0, relation=self.unit.relation)
+            asked = Charge(none, none, by, purpose, "", self._cell)
+
+            def fits(loss: Loss) -> bool:
+                return accepted(snapshot, self.terms, replace(asked, loss=loss), at)
+
+            delta = self.terms.limit.delta
+            loss = largest(room(snapshot, self.terms, asked, at), delta, fits)
+        return Left(0.0 if loss is None else loss.epsilon(delta).upper, loss)
+
+    def entries(self, *, newest: int | None = None) -> list[Entry]:
+        """Its entries in order, all or only the newest so many."""
+        with self.ledger.store.read() as snapshot:
+            return list(snapshot.entries(account=self.name, newest=newest))
+
+    def stream(self) -> Iterator[Entry]:
+        """Its entries one by one, without holding all of them."""
+        with self.ledger.store.read() as snapshot:
+            yield from snapshot.entries(account=self.name)
+
+    def left_after(self, entry: Entry) -> str:
+        """What the account had left after one of its entries, for a receipt."""
+        used = self.terms.limit.fullness(Cost.from_json(entry.fields["total"]))
+        return f"{math.floor(1000 * (1 - used)) / 10:g} % of {self.budget}"
+
+    def signed(self, release: Release) -> Release:
+        """The release with its receipt signed, where the ledger has a key."""
+        return self.ledger.signed(release)
+
+    def _total(self, snapshot: Snapshot) -> Cost:
+        return balances.total(snapshot, self.name, TOTAL, self.terms.limit)
+
+    def __repr__(self) -> str:
+        return f"Account({self.name!r}, {self.unit}, {self.budget})"
+
+
+def _texts(**named: object) -> None:
+    for name, value in named.items():
+        if not isinstance(value, str):
+            raise InvalidArgument(f"{name} must be a text.", remedy=f'Pass {name}="…".')

@@ -1,0 +1,179 @@
+"""`Entry`: one line of a ledger, and the chain of hashes that ties each line to all before it.
+
+The body of an entry is canonical JSON (sorted keys, no spaces, UTF-8) of everything but its hash; the hash is
+SHA-256 of the body's bytes. The body holds the hash of the entry before, so one hash fixes the whole history:
+a changed bit, a removed or a reordered entry breaks the chain at that place. Numbers are integers or texts,
+never floats, so that a body reads the same everywhere and for ever.
+
+    >>> noon = "2026-01-31T12:00:00.000000Z"
+    >>> first = Entry.following(None, account="people", event="open", at=noon, fields={})
+    >>> second = Entry.following(first.head, account="people", event="record", at=noon, fields={"by": "ana"})
+    >>> second.number, second.previous == first.hash, Entry.read(second.body, second.hash) == second
+    (2, True, True)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from dalenius.errors import InvalidArgument, LedgerCorrupt, UnknownLedger
+
+EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "divide", "accept")
+NOTHING = "0" * 64
+"""What stands for the hash of the entry before the first."""
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_DEEPEST = 32
+_PLAIN = {str, int, bool, type(None)}
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+class Head(NamedTuple):
+    """The newest entry of a chain, as much of it as the next one needs."""
+
+    number: int
+    hash: str
+    at: str
+
+    @classmethod
+    def read(cls, body: str, hash: str, *, number: int) -> Head:
+        """From a stored entry, checked against its hash, without reading all of it."""
+        stated = _stated(body, hash, f"Entry {number}")
+        if stated.get("number") != number or not _matches(_MOMENT, stated.get("at")):
+            raise _broken(f"Entry {number} is not one that Dalenius writes there.")
+        return cls(number, hash, stated["at"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One line of a ledger, valid by construction; equal when the hashes are."""
+
+    number: int = field(compare=False)
+    account: str = field(compare=False)
+    event: str = field(compare=False)
+    fields: Mapping[str, Any] = field(compare=False)
+    """What the event says, as JSON values; a copy of what was passed."""
+    at: str = field(compare=False)
+    """When, in UTC: 2026-01-31T12:00:00.000000Z."""
+    previous: str = field(compare=False)
+    body: str = field(init=False, compare=False, repr=False)
+    hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        _require(type(self.number) is int and self.number > 0, "number", "Count from 1.")
+        _require(type(self.account) is str and self.account != "", "account", "Pass its name.")
+        _require(self.event in EVENTS, "event", f"Use one of {', '.join(EVENTS)}.")
+        _require(_matches(_MOMENT, self.at), "at", "Write it as 2026-01-31T12:00:00.000000Z.")
+        _require(_matches(_HASH, self.previous), "previous", "Pass 64 hexadecimal digits.")
+        fields = _copied(self.fields, _DEEPEST)
+        _require(isinstance(fields, dict), "fields", "Pass a dict.")
+        stated = {"account": self.account, "at": self.at, "event": self.event, "fields": fields}
+        body, text = _canonical(stated | {"number": self.number, "previous": self.previous})
+        for name, value in (("fields", fields), ("body", text), ("hash", sha256(body).hexdigest())):
+            object.__setattr__(self, name, value)
+
+    @property
+    def head(self) -> Head:
+        """What the next entry is made from."""
+        return Head(self.number, self.hash, self.at)
+
+    @classmethod
+    def following(
+        cls, head: Head | None, *, account: str, event: str, at: str, fields: Mapping[str, Any]
+    ) -> Entry:
+        """The entry after `head`; the first one where it is None."""
+        number, previous = (1, NOTHING) if head is None else (head.number + 1, head.hash)
+        return cls(number=number, account=account, event=event, at=at, fields=fields, previous=previous)
+
+    @classmethod
+    def read(cls, body: str, hash: str, *, number: int | None = None) -> Entry:
+        """From what was stored; refused where the hash is not the body's. `number` is where it was found."""
+        place = "An entry" if number is None else f"Entry {number}"
+        stated = _stated(body, hash, place)
+        if stated.get("event", "open") not in EVENTS:
+            raise UnknownLedger(
+                f"{place} is of an event this version does not know.",
+                remedy="Open the ledger with the version of Dalenius that wrote it, or a later one.",
+            )
+        try:
+            entry = cls(**stated)
+        except (ValueError, TypeError):
+            raise _broken(f"{place} is not one that Dalenius writes.") from None
+        if entry.body != body or number not in (None, entry.number):
+            raise _broken(f"{place} is not one that Dalenius writes there.")
+        return entry
+
+    def follows(self, head: Head | None) -> bool:
+        """Whether this is the entry that may come next after `head`, in number, hash and time."""
+        if head is None:
+            return self.number == 1 and self.previous == NOTHING
+        return self.number == head.number + 1 and self.previous == head.hash and self.at >= head.at
+
+
+def chained(entries: Iterable[Entry], head: Head | None = None) -> Iterator[Entry]:
+    """The entries, one by one, each checked to follow the one before; the first follows `head`."""
+    for entry in entries:
+        if not entry.follows(head):
+            expected = 1 if head is None else head.number + 1
+            raise _broken(f"The chain breaks at entry {expected}: what is stored there does not follow.")
+        head = entry.head
+        yield entry
+
+
+def _stated(body: str, hash: str, place: str) -> dict[str, Any]:
+    """What a body states, once its hash is found to be its own."""
+    if sha256(body.encode("utf-8", "surrogatepass")).hexdigest() != hash:
+        raise _broken(f"{place} was changed after it was written: its hash is not that of its text.")
+    try:
+        stated = json.loads(body)
+    except (ValueError, RecursionError):
+        stated = None
+    if not isinstance(stated, dict):
+        raise _broken(f"{place} is not one that Dalenius writes.")
+    return stated
+
+
+def _broken(problem: str) -> LedgerCorrupt:
+    return LedgerCorrupt(problem, remedy="Restore the ledger from a backup and compare it with an anchor.")
+
+
+def _require(right: bool, name: str, remedy: str) -> None:
+    if not right:
+        raise InvalidArgument(f"The {name} of an entry is not one.", remedy=remedy)
+
+
+def _matches(pattern: re.Pattern[str], text: object) -> bool:
+    return isinstance(text, str) and pattern.fullmatch(text) is not None
+
+
+def _copied(value: object, depth: int) -> Any:
+    """A copy of plain JSON values; a float, or anything else that JSON does not keep as it is, is refused."""
+    if type(value) in _PLAIN:
+        return value
+    if depth and isinstance(value, dict) and set(map(type, value)) <= {str}:
+        return {
+            key: inner if type(inner) in _PLAIN else _copied(inner, depth - 1) for key, inner in value.items()
+        }
+    if depth and isinstance(value, list | tuple):
+        return [_copied(inner, depth - 1) for inner in value]
+    raise InvalidArgument(
+        f"An entry cannot hold a {type(value).__name__} there.",
+        remedy="Use texts, integers, booleans, None, lists and dicts; write a fraction as a text.",
+    )
+
+
+def _canonical(stated: dict[str, Any]) -> tuple[bytes, str]:
+    try:
+        text = _JSON.encode(stated)
+        return text.encode(), text
+    except ValueError:
+        raise InvalidArgument(
+            "An entry holds a text that is not Unicode, or an integer too long to print.",
+            remedy="Remove lone surrogates, and write long numbers in hexadecimal.",
+        ) from None

@@ -1,0 +1,256 @@
+"""`Ledger`: one durable account of everything released about the same people.
+
+    >>> import dalenius as dp
+    >>> from dalenius.losses import Pure
+    >>> ledger = dp.Ledger.memory()
+    >>> people = ledger.open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
+    >>> entry = people.record(Pure(0.4), note="published with another tool")
+    >>> print(people.spent, "/", people.left)
+    epsilon 0.4 of epsilon 1 / epsilon 0.6, pure(epsilon=0.6)
+    >>> ledger.verify()
+    2
+
+A query, a model, a synthetic table and a telemetry study about the same people draw on the same account, and
+a crash can never make a release free: charges are on disk before data is read.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from dalenius.errors import InvalidArgument, LedgerBehind, ReservationLost
+from dalenius.ledger import anchor as anchors
+from dalenius.ledger import signing
+from dalenius.ledger.account import Account
+from dalenius.ledger.anchor import Anchor
+from dalenius.ledger.budget import Budget, stated
+from dalenius.ledger.charge import moment
+from dalenius.ledger.entry import Entry
+from dalenius.ledger.memory import MemoryStore
+from dalenius.ledger.owner import Owner
+from dalenius.ledger.reservation import end_reservation
+from dalenius.ledger.store import TIMEOUT, Store, open_store
+from dalenius.ledger.terms import Terms
+from dalenius.ledger.verification import verify
+from dalenius.privacy.unit import Unit
+from dalenius.release import Release
+
+
+class Ledger:
+    """A ledger in a file, or on a PostgreSQL server ("postgresql://…").
+
+    `anchor` is a file that keeps the head of the chain outside; a ledger behind it is refused unless `accept`
+    says why. `key` is a private key file (`new_key`) that signs receipts.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Store,
+        *,
+        anchor: str | os.PathLike[str] | None = None,
+        accept: str | None = None,
+        key: str | os.PathLike[str] | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self._key = None if key is None else signing.read_key(key)
+        self._anchor = None if anchor is None else Path(anchor)
+        self.store = open_store(where, timeout=timeout) if isinstance(where, str | os.PathLike) else where
+        try:
+            self._check_anchor(accept)
+            self.sweep()
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def memory() -> Ledger:
+        """A ledger that is gone with the process, for tests and teaching."""
+        return Ledger(MemoryStore())
+
+    def open(self, name: str, *, unit: Unit, budget: Budget, source: str | None = None) -> Account:
+        """The account of that name; opened where there is none, refused where it was opened otherwise.
+
+        `source` names the data, by an owner's label or by `fingerprint`: no second account is opened on it.
+        """
+        terms = Terms(name, unit, budget.filter, source)
+        with self.store.read() as snapshot:
+            known = snapshot.account(name)
+        if known is not None:
+            return self._opened(terms, known)
+        with self.store.write(durable=True) as transaction:
+            accounts = transaction.accounts()
+            if name in accounts:
+                return self._opened(terms, accounts[name])
+            _check_source(source, accounts)
+            head, text = transaction.head(), terms.to_json()
+            fields = {"terms": text}
+            entry = Entry.following(head, account=name, event="open", at=moment(head), fields=fields)
+            transaction.append(entry)
+            transaction.add_account(name, text)
+        self.anchored(entry)
+        return Account(self, terms)
+
+    def _opened(self, terms: Terms, text: str) -> Account:
+        """The account as it was opened."""
+        known = Terms.from_json(terms.name, text)
+        if known.promises() != terms.promises():
+            raise _opened_otherwise(known)
+        return Account(self, known)
+
+    def account(self, name: str) -> Account:
+        """The account of that name."""
+        with self.store.read() as snapshot:
+            text = snapshot.account(name)
+            if text is None:
+                known = ", ".join(snapshot.accounts()) or "none yet"
+                raise InvalidArgument(
+                    f"There is no account {name!r}; there is: {known}.", remedy="Open it with ledger.open."
+                )
+        return Account(self, Terms.from_json(name, text))
+
+    def accounts(self) -> list[Account]:
+        """All accounts, by name."""
+        with self.store.read() as snapshot:
+            return [Account(self, Terms.from_json(name, text)) for name, text in snapshot.accounts().items()]
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries in order, one by one."""
+        with self.store.read() as snapshot:
+            yield from snapshot.entries()
+
+    def verify(self) -> int:
+        """Check every entry against the chain, and every balance against the entries; how many there are."""
+        with self.store.read() as snapshot:
+            count = verify(snapshot)
+            if self._anchor is not None and (known := anchors.read_file(self._anchor)) is not None:
+                anchors.check(snapshot, known)
+        return count
+
+    def anchor(self) -> Anchor | None:
+        """The head of the chain, to be kept elsewhere; None for an empty ledger."""
+        with self.store.read() as snapshot:
+            head = snapshot.head()
+        return None if head is None else Anchor.of(head)
+
+    def check(self, anchor: Anchor | str) -> None:
+        """Refuse where the ledger is behind an anchor that was kept elsewhere."""
+        with self.store.read() as snapshot:
+            anchors.check(snapshot, Anchor.read(anchor) if isinstance(anchor, str) else anchor)
+
+    def anchored(self, entry: Entry) -> None:
+        """Move the anchor file on to an entry."""
+        if self._anchor is not None:
+            anchors.write_file(self._anchor, Anchor(entry.number, entry.hash))
+
+    def _check_anchor(self, accept: str | None) -> None:
+        if self._anchor is None:
+            return
+        known = None
+        try:
+            known = anchors.read_file(self._anchor)
+            if known is not None:
+                self.check(known)
+        except LedgerBehind:
+            if accept is None:
+                raise
+            self._accept(self._anchor, "unreadable" if known is None else str(known), accept)
+
+    def _accept(self, file: Path, anchor: str, why: str) -> None:
+        with self.store.write(durable=True) as transaction:
+            head = transaction.head()
+            fields = {"anchor": anchor, "why": why}
+            entry = Entry.following(head, account="*", event="accept", at=moment(head), fields=fields)
+            transaction.append(entry)
+        anchors.write_file(file, Anchor(entry.number, entry.hash), back=True)
+
+    def sweep(self) -> list[int]:
+        """Forfeit the reservations of processes that have ended; their charges stay. The entries' numbers."""
+        with self.store.read() as snapshot:
+            found = [one for one in snapshot.reservations() if not Owner.read(one.owner).alive]
+        ended = []
+        for one in found:
+            # Another process may have found it first.
+            with suppress(ReservationLost):
+                self._end(one.number, one.account)
+                ended.append(one.number)
+        return ended
+
+    def forfeit(self, number: int) -> None:
+        """Forfeit a reservation whose process is on another machine and known to be gone."""
+        with self.store.read() as snapshot:
+            found = snapshot.reservation(number)
+        if found is None:
+            raise InvalidArgument(
+                f"Entry {number} is not an open reservation.",
+                remedy="Look for it with ledger.reservations().",
+            )
+        self._end(number, found.account)
+
+    def reservations(self) -> list[int]:
+        """The numbers of entries that are reserved and neither committed nor forfeited."""
+        with self.store.read() as snapshot:
+            return [one.number for one in snapshot.reservations()]
+
+    def _end(self, number: int, account: str) -> None:
+        end_reservation(self.account(account), number, "forfeit")
+
+    def fingerprint(self, source: str | os.PathLike[str] | IO[bytes], key: bytes) -> str:
+        """A keyed digest (HMAC-SHA-256) of a file, to open its account under: the same for copies of it.
+
+        `key` is the owner's secret, of 16 bytes or more: without one a digest would let others test what the
+        data hold.
+        """
+        if len(key) < 16:
+            raise InvalidArgument(
+                "key must have 16 bytes or more.",
+                remedy="Pass 32 bytes that nobody can guess, and keep them secret.",
+            )
+        digest = hmac.new(key, digestmod="sha256")
+        if isinstance(source, str | os.PathLike):
+            with Path(source).open("rb") as file:
+                _feed(file, digest.update)
+        else:
+            _feed(source, digest.update)
+        return f"hmac-sha256 {digest.hexdigest()}"
+
+    def signed(self, release: Release) -> Release:
+        """The release with its receipt signed, where there is a key."""
+        if self._key is None:
+            return release
+        return replace(release, receipt=signing.sign(release.receipt, self._key))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _feed(file: IO[bytes], update: Callable[[bytes], None]) -> None:
+    while block := file.read(1 << 20):
+        update(block)
+
+
+def _check_source(source: str | None, accounts: dict[str, str]) -> None:
+    for other, text in accounts.items():
+        if source is not None and Terms.from_json(other, text).source == source:
+            raise InvalidArgument(
+                f"This source has an account already: {other}.", remedy=f"Use ledger.account({other!r})."
+            )
+
+
+def _opened_otherwise(terms: Terms) -> InvalidArgument:
+    return InvalidArgument(
+        f"The account {terms.name} is for {terms.unit} with {stated(terms.limit)}, and stays so.",
+        remedy=f"Use ledger.account({terms.name!r}), or open one under another name for other data.",
+    )

@@ -1,0 +1,67 @@
+"""`MemoryStore`: a ledger in memory, for tests. Threads of one process take turns, block by block."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dalenius.errors import LedgerError
+from dalenius.ledger.database import Database, ending, locked, refuse_nesting
+from dalenius.ledger.sqlite import TABLES, Connection, SqliteChannel
+from dalenius.ledger.sqlite_trouble import Trouble
+from dalenius.ledger.store import TIMEOUT, OnStep
+
+
+class MemoryStore(Database):
+    """A ledger that ends with its process."""
+
+    def __init__(self, *, timeout: float = TIMEOUT, on_step: OnStep | None = None) -> None:
+        super().__init__(timeout, on_step)
+        self._process = os.getpid()
+        self._trouble = Trouble("in memory", timeout)
+        self._turns = threading.RLock()
+        self._writer: int | None = None
+        self._connection: Connection | None = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, factory=Connection
+        )
+        for statement in TABLES:
+            self._connection.execute(statement)
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._turn():
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "A ledger in memory cannot be shared with another process.", remedy="Use one in a file."
+            )
+        refuse_nesting(self._writer)
+        if not self._turns.acquire(timeout=self.timeout):
+            raise locked(self.timeout)
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    @contextmanager
+    def _block(self, durable: bool | None) -> Iterator[SqliteChannel]:
+        """Reading needs no transaction, as no other thread writes meanwhile; this one may."""
+        with self._turn():
+            if self._connection is None:
+                raise LedgerError("The ledger was closed.", remedy="Open another.")
+            begin, writer = (None, None) if durable is None else ("BEGIN", threading.get_ident())
+            channel = SqliteChannel(self._connection, self._trouble, begin)
+            self._writer = writer
+            try:
+                with ending(channel):
+                    yield channel
+            finally:
+                self._writer = None

@@ -1,0 +1,247 @@
+"""`Overview`: an account at a glance — what is left, who spent it and for what, the newest entries.
+
+A *share* is the part of the budget that charges take on the gauge that has most left. Shares of analysts add
+up to what is used, or to more: where cells of a division are charged in parallel, and where one takes measure
+and another slack. *Alone* is the ε at which the charges of one analyst, or for one purpose, would just be
+held if there were no others; these do not add up, as privacy loss composes better than by sums.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dalenius.ledger import balances
+from dalenius.ledger.account import Account
+from dalenius.ledger.balances import TOTAL, Cell
+from dalenius.ledger.budget import stated
+from dalenius.ledger.charge import moment
+from dalenius.ledger.entry import Entry
+from dalenius.ledger.fitting import shrunk
+from dalenius.ledger.rules import window_of
+from dalenius.ledger.spelling import spelled
+from dalenius.ledger.store import Snapshot
+from dalenius.ledger.terms import Terms
+from dalenius.losses.cost import Cost
+from dalenius.losses.filters import Filter
+from dalenius.losses.loss import Loss
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+CHARGES = ("reserve", "record")
+
+
+@dataclass(frozen=True)
+class Spender:
+    """An analyst or a purpose: the share of the budget, the ε alone, and how many charges."""
+
+    name: str
+    share: float
+    alone: float
+    charges: int
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Who spent what and for what, the largest first; how many charges, and how many were forfeited."""
+
+    charges: int
+    forfeited: int
+    analysts: tuple[Spender, ...]
+    purposes: tuple[Spender, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An entry: its loss as an expression and its share where it is a charge."""
+
+    number: int
+    at: str
+    event: str
+    by: str
+    purpose: str
+    note: str
+    cell: str | None
+    loss: str | None
+    share: float | None
+    reservation: int | None
+    """The entry that a commit or a forfeit ends."""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """An allowance, and the share of it that is left, in this window if it has one."""
+
+    number: int
+    by: str | None
+    purpose: str | None
+    window: str | None
+    budget: str
+    left: float
+
+
+@dataclass(frozen=True)
+class Overview:
+    """An account at a glance. `left` is the share of the budget, `next` the largest single release in ε."""
+
+    account: str
+    unit: str
+    budget: str
+    left: float
+    spent: float
+    next: float
+    next_loss: str | None
+    spending: Spending | None
+    """None where the entries were not gone through."""
+    allowances: tuple[Allowed, ...]
+    reservations: tuple[Line, ...]
+    newest: tuple[Line, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the keys are stable."""
+        return asdict(self)
+
+    def __rich__(self) -> Group:
+        from dalenius.ledger.show import view
+
+        return view(self)
+
+
+def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overview:
+    """An account at a glance; `brief` does without who spent what, for which all entries are read."""
+    terms, left = account.terms, account.left
+    with account.ledger.store.read() as snapshot:
+        total = balances.total(snapshot, terms.name, TOTAL, terms.limit)
+        ruler = Ruler(terms.limit, total)
+        tally = None if brief else Tally(terms, snapshot.entries(account=terms.name))
+        return Overview(
+            account=terms.name,
+            unit=str(terms.unit),
+            budget=account.budget,
+            left=1 - float(terms.limit.fullness(total)),
+            spent=float(terms.limit.spent(total)),
+            next=left.epsilon,
+            next_loss=None if left.loss is None else spelled(shrunk(left.loss, Fraction(1)) or left.loss),
+            spending=None if tally is None else tally.measured(ruler),
+            allowances=tuple(_allowances(snapshot, terms)),
+            reservations=tuple(map(ruler.line, _reserved(snapshot, terms.name))),
+            newest=tuple(map(ruler.line, snapshot.entries(account=terms.name, newest=newest))),
+        )
+
+
+@dataclass
+class Sum:
+    """Charges added up by themselves, those about cells in parallel."""
+
+    terms: Terms
+    charges: int = 0
+    whole: Cost = field(init=False)
+    kept: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.whole = self.terms.limit.nothing
+
+    def balance(self, account: str, scope: str) -> str | None:
+        """That of one scope."""
+        return self.kept.get(scope)
+
+    def balances(self, account: str, prefix: str = "") -> dict[str, str]:
+        """Those of all scopes that begin with a prefix."""
+        return {scope: text for scope, text in self.kept.items() if scope.startswith(prefix)}
+
+    def add(self, cost: Cost, cell: Cell | None) -> None:
+        """One charge more."""
+        self.charges += 1
+        if cell is None:
+            self.whole = self.whole + cost
+            return
+        terms = self.terms
+        self.kept.update(balances.changed(self, terms.name, cost, cell, terms.limit, terms.how_many))
+
+    @property
+    def total(self) -> Cost:
+        """What they come to."""
+        return self.whole + balances.total(self, self.terms.name, TOTAL, self.terms.limit)
+
+
+class Tally:
+    """Charges by analyst and by purpose, added up in one pass that holds no history."""
+
+    def __init__(self, terms: Terms, entries: Iterator[Entry]) -> None:
+        self.analysts: defaultdict[str, Sum] = defaultdict(lambda: Sum(terms))
+        self.purposes: defaultdict[str, Sum] = defaultdict(lambda: Sum(terms))
+        self.charges = self.forfeited = 0
+        for entry in entries:
+            self.forfeited += entry.event == "forfeit"
+            if entry.event in CHARGES:
+                self._charged(entry.fields)
+
+    def _charged(self, fields: Mapping[str, Any]) -> None:
+        cost = Cost.from_json(fields["cost"])
+        cell = None if fields["cell"] is None else Cell(**fields["cell"])
+        self.charges += 1
+        self.analysts[fields["by"]].add(cost, cell)
+        self.purposes[fields["purpose"]].add(cost, cell)
+
+    def measured(self, ruler: Ruler) -> Spending:
+        """As shares of the budget."""
+        people, causes = ruler.spenders(self.analysts), ruler.spenders(self.purposes)
+        return Spending(self.charges, self.forfeited, people, causes)
+
+
+class Ruler:
+    """Measures charges on the gauge that has most left of an account."""
+
+    def __init__(self, limit: Filter, total: Cost) -> None:
+        self.limit = limit
+        self.gauge = min(total.amounts, key=lambda label: limit.fullness(_only(total, label)))
+
+    def share(self, cost: Cost) -> float:
+        """The share of the budget that a cost takes."""
+        return float(self.limit.fullness(_only(cost, self.gauge)))
+
+    def spenders(self, sums: dict[str, Sum]) -> tuple[Spender, ...]:
+        """The largest first."""
+        found = ((name, one.total, one.charges) for name, one in sums.items())
+        rows = [Spender(name, self.share(t), float(self.limit.spent(t)), n) for name, t, n in found]
+        return tuple(sorted(rows, key=lambda row: (-row.share, row.name)))
+
+    def line(self, entry: Entry) -> Line:
+        """An entry, its share measured where it is a charge."""
+        fields, charge = entry.fields, entry.event in CHARGES
+        cell = fields.get("cell")
+        return Line(
+            number=entry.number,
+            at=entry.at,
+            event=entry.event,
+            by=fields.get("by", ""),
+            purpose=fields.get("purpose", ""),
+            note=fields.get("note", ""),
+            cell=cell and f"{cell['division']}={cell['name']}",
+            loss=spelled(Loss.from_json(json.dumps(fields["loss"]))) if charge else None,
+            share=self.share(Cost.from_json(fields["cost"])) if charge else None,
+            reservation=fields.get("reservation"),
+        )
+
+
+def _only(cost: Cost, gauge: str) -> Cost:
+    return Cost({gauge: cost.amounts[gauge]})
+
+
+def _reserved(snapshot: Snapshot, account: str) -> list[Entry]:
+    numbers = [one.number for one in snapshot.reservations(account)]
+    return [next(snapshot.entries(after=number - 1)) for number in numbers]
+
+
+def _allowances(snapshot: Snapshot, terms: Terms) -> Iterator[Allowed]:
+    at = moment(snapshot.head())
+    for one in balances.allowances(snapshot, terms.name):
+        total = balances.total(snapshot, terms.name, one.scope(at), one.limit)
+        window = one.window and f"{one.window} {window_of(at, one.window)}"
+        left = 1 - float(one.limit.fullness(total))
+        yield Allowed(one.number, one.by, one.purpose, window, stated(one.limit), left)

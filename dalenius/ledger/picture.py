@@ -1,0 +1,80 @@
+"""The burn-down of accounts: how much of each budget was left after every charge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal
+
+from dalenius.errors import InvalidArgument
+from dalenius.figures import Figure, Series
+from dalenius.ledger.account import Account
+from dalenius.ledger.entry import Entry, Head
+from dalenius.losses.cost import Cost
+from dalenius.losses.filters import Filter
+
+Against = Literal["time", "entries"]
+FINEST = 1e-3
+"""Steps smaller than this share of the budget are drawn together, so that a picture stays small."""
+UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+Point = tuple[Head, float]
+
+
+def burn_down(accounts: Sequence[Account], *, against: Against = "time") -> Figure:
+    """What is left of each account, in hundredths of its budget, against time or the number of entries."""
+    if not accounts:
+        raise InvalidArgument("There is no account to draw.", remedy="Open one first.")
+    burned = {account.name: _points(account) for account in accounts}
+    heads = sorted(head for points in burned.values() for head, _ in points)
+    label, place = _axis(heads[0], heads[-1], against)
+    ends = place(heads[0]), place(heads[-1])
+    first, last = (head.at[:16].replace("T", " ") for head in (heads[0], heads[-1]))
+    return Figure(
+        title="What is left" if len(burned) > 1 else f"What is left of {next(iter(burned))}",
+        x_label=label,
+        y_label="left of the budget, %",
+        series=[
+            *(_series(name, points, place, ends[1]) for name, points in burned.items()),
+            Series("nothing left", ends, (0, 0), style="dashed"),
+        ],
+        notes=[f"From {first} to {last} UTC. Each step is a charge, on the gauge that has most left."],
+    )
+
+
+def _points(account: Account) -> list[Point]:
+    """The opening, every charge that shows, and the newest entry."""
+    points: list[Point] = []
+    left, newest = 1.0, None
+    for entry in account.stream():
+        left, newest = _left(account.terms.limit, entry, left), entry.head
+        if not points or left <= points[-1][1] - FINEST:
+            points.append((newest, left))
+    return points if newest is None else [*points, (newest, left)]
+
+
+def _left(limit: Filter, entry: Entry, before: float) -> float:
+    total = entry.fields.get("total")
+    return before if total is None else 1 - float(limit.fullness(Cost.from_json(total)))
+
+
+def _series(name: str, points: list[Point], place: Callable[[Head], float], end: float) -> Series:
+    left = 100 * points[-1][1]
+    x = [*(place(head) for head, _ in points), end]
+    return Series(
+        f"{name}, {left:.3g} % left", x, [*(100 * share for _, share in points), left], style="steps"
+    )
+
+
+def _axis(first: Head, last: Head, against: Against) -> tuple[str, Callable[[Head], float]]:
+    """The label of the axis, and where on it an entry is."""
+    if against == "entries":
+        return "entry", lambda head: head.number
+    start = datetime.fromisoformat(first.at)
+    span = (datetime.fromisoformat(last.at) - start).total_seconds()
+    name, unit = next(((name, unit) for name, unit in UNITS if span >= 2 * unit), UNITS[-1])
+    return (
+        f"{name} since the first entry",
+        lambda head: (datetime.fromisoformat(head.at) - start).total_seconds() / unit,
+    )

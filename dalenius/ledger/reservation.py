@@ -1,0 +1,93 @@
+"""`Reservation`: a charge on disk, before its release exists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from dalenius.errors import InvalidArgument, ReservationLost
+from dalenius.ledger.charge import moment
+from dalenius.ledger.entry import Entry
+from dalenius.losses.loss import Loss
+from dalenius.release import Release
+from dalenius.release.receipt import Entry as Line
+
+if TYPE_CHECKING:
+    from dalenius.ledger.account import Account
+
+
+class Reservation:
+    """Charged in full. `commit` lets one release out; leaving the block any other way forfeits it."""
+
+    def __init__(self, account: Account, loss: Loss, entry: Entry, *, same_unit: bool = True) -> None:
+        self.account, self.loss, self.entry, self._same_unit = account, loss, entry, same_unit
+        self._open = True
+
+    @property
+    def number(self) -> int:
+        """The number of its entry."""
+        return self.entry.number
+
+    def commit(self, release: Release) -> Release:
+        """Let a release out, its receipt naming the entry. Refused where its loss is not the reserved one."""
+        receipt = release.receipt
+        if receipt.loss != self.loss:
+            raise InvalidArgument(
+                "The loss of this release is not the one that was reserved.",
+                remedy="Reserve the loss that release.receipt.loss states.",
+            )
+        unit, own = receipt.unit, self.account.unit
+        if self._same_unit and unit is not None and replace(unit, relation=own.relation) != own:
+            raise InvalidArgument(
+                f"This release protects {unit}; the account is for {own}.",
+                remedy="Make the release with the account's unit.",
+            )
+        charged = release.charged(self.line())
+        self.end("commit")
+        return self.account.signed(charged)
+
+    def line(self) -> Line:
+        """Its entry, as a receipt states it."""
+        return Line(
+            account=self.account.name,
+            number=self.entry.number,
+            hash=self.entry.hash,
+            left=self.account.left_after(self.entry),
+        )
+
+    def forfeit(self) -> None:
+        """Give it up: it stays charged, and nothing is released."""
+        self.end("forfeit")
+
+    def end(self, event: str) -> None:
+        """Write that it ended; refused where it ended before."""
+        self._open = False
+        end_reservation(self.account, self.entry.number, event)
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open:
+            self.forfeit()
+
+    def __repr__(self) -> str:
+        return f"Reservation({self.account.name!r}, entry {self.entry.number})"
+
+
+def end_reservation(account: Account, number: int, event: str) -> None:
+    """Append the entry that ends a reservation; lost in a power cut, it is forfeited later."""
+    with account.ledger.store.write(durable=False) as transaction:
+        if not transaction.drop_reservation(number):
+            raise ReservationLost(
+                f"Entry {number} of {account.name} is not reserved any more.",
+                remedy="Reserve again; what was charged stays charged.",
+            )
+        head = transaction.head()
+        fields = {"reservation": number}
+        transaction.append(
+            Entry.following(head, account=account.name, event=event, at=moment(head), fields=fields)
+        )

@@ -1,0 +1,202 @@
+"""What the stores ask of their database, in SQL that SQLite and PostgreSQL both read.
+
+A `Channel` is a connection inside a transaction; each store has its own. The primary key and a trigger of the
+database hold the order of entries as well, so that no other program can put one in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from dalenius.errors import InvalidArgument, LedgerCorrupt, LedgerError
+from dalenius.ledger.entry import Entry, Head
+from dalenius.ledger.store import OnStep, Reservation
+
+Row = tuple[Any, ...]
+
+STEPS = (
+    "begin",
+    "append",
+    "add account",
+    "set balance",
+    "add reservation",
+    "drop reservation",
+    "before commit",
+    "after commit",
+)
+
+_LAST = "\U0010ffff"
+_UNKEPT = re.compile("[\0\ud800-\udfff\U0010ffff]")
+
+_HEAD = "SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1"
+_COUNT = "SELECT count(*) FROM entries"
+_ENTRIES = "SELECT number, account, hash, body FROM entries WHERE number > ? AND number <= ?"
+_RESERVATIONS = "SELECT number, account, owner, text FROM reservations"
+_BALANCES = "SELECT scope, text FROM balances WHERE account = ? AND scope >= ? AND scope < ? ORDER BY scope"
+_SET_BALANCE = (
+    "INSERT INTO balances (account, scope, text) VALUES (?, ?, ?) "
+    "ON CONFLICT (account, scope) DO UPDATE SET text = excluded.text"
+)
+
+
+class Channel(Protocol):
+    """A connection inside a transaction. SQL has `?` for its values; errors are of our tree."""
+
+    def commit(self) -> None:
+        """Make it so; nothing can be asked afterwards."""
+
+    def rollback(self) -> None:
+        """Undo everything, quietly; nothing can be asked afterwards."""
+
+    def run(self, sql: str, *values: object) -> int:
+        """Carry out a change; how many rows it touched."""
+
+    def rows(self, sql: str, *values: object) -> list[Row]:
+        """All rows of a short answer."""
+
+    def stream(self, sql: str, *values: object) -> Iterator[Row]:
+        """The rows of a long answer, few at a time."""
+
+
+class Reading:
+    """A snapshot, by SQL."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def head(self) -> Head | None:
+        """The newest entry's number, hash and time."""
+        for number, hash, body in self._channel.rows(_HEAD):
+            return Head.read(body, hash, number=number)
+        return None
+
+    def count(self, account: str | None = None) -> int:
+        """How many entries there are, of one account or of all."""
+        ours = self._channel.rows(*_of(_COUNT, "WHERE", account))
+        return int(ours[0][0])
+
+    def entries(
+        self, after: int = 0, account: str | None = None, newest: int | None = None
+    ) -> Iterator[Entry]:
+        """The entries in order, one by one, each checked against its hash; or only the `newest` so many."""
+        head = self.head()
+        sql, *named = _of(_ENTRIES, "AND", account)
+        values: list[object] = [after, 0 if head is None else head.number, *named]
+        if newest is None:
+            sql += " ORDER BY number"
+        else:
+            sql = f"SELECT * FROM ({sql} ORDER BY number DESC LIMIT ?) AS newest ORDER BY number"
+            values.append(newest)
+        return map(_entry, self._channel.stream(sql, *values))
+
+    def account(self, name: str) -> str | None:
+        """What was noted of an account; None where there is none of that name."""
+        return _only(self._channel.rows("SELECT text FROM accounts WHERE name = ?", _plain(name)))
+
+    def accounts(self) -> dict[str, str]:
+        """What was noted of every account, in the order of their names."""
+        return dict(self._channel.rows("SELECT name, text FROM accounts ORDER BY name"))
+
+    def balance(self, account: str, scope: str) -> str | None:
+        """The balance of one scope of an account; None where none was set."""
+        sql = "SELECT text FROM balances WHERE account = ? AND scope = ?"
+        return _only(self._channel.rows(sql, _plain(account), _plain(scope)))
+
+    def balances(self, account: str, prefix: str = "") -> dict[str, str]:
+        """The balances of all scopes that begin with `prefix`, in their order."""
+        return dict(self._channel.rows(_BALANCES, _plain(account), _plain(prefix), prefix + _LAST))
+
+    def reservation(self, number: int) -> Reservation | None:
+        """The open reservation made by that entry; None where it is not open."""
+        for row in self._channel.rows(f"{_RESERVATIONS} WHERE number = ?", number):
+            return Reservation(*row)
+        return None
+
+    def reservations(self, account: str | None = None) -> list[Reservation]:
+        """The open reservations in order, of one account or of all."""
+        sql, *named = _of(_RESERVATIONS, "WHERE", account)
+        return [Reservation(*row) for row in self._channel.rows(f"{sql} ORDER BY number", *named)]
+
+
+class Writing(Reading):
+    """A transaction, by SQL."""
+
+    def __init__(self, channel: Channel, step: OnStep) -> None:
+        super().__init__(channel)
+        self._step = step
+        self._head: Head | None = None
+
+    def head(self) -> Head | None:
+        """The newest entry's number, hash and time."""
+        if self._head is None:
+            self._head = super().head()
+        return self._head
+
+    def append(self, entry: Entry) -> None:
+        """Add the entry after the head; any other is refused."""
+        if not entry.follows(self.head()):
+            raise LedgerError(
+                f"Entry {entry.number} does not follow the newest one.",
+                remedy="Make it with Entry.following from the head of this transaction.",
+            )
+        sql = "INSERT INTO entries (number, account, hash, body) VALUES (?, ?, ?, ?)"
+        self._channel.run(sql, entry.number, _plain(entry.account), entry.hash, entry.body)
+        self._head = entry.head
+        self._step("append")
+
+    def add_account(self, name: str, text: str) -> None:
+        """Note an account; refused where the name is taken."""
+        sql = "INSERT INTO accounts (name, text) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+        if not self._channel.run(sql, _plain(name), _plain(text)):
+            raise LedgerError(
+                "There is an account of that name already.", remedy="Use it, or choose another name."
+            )
+        self._step("add account")
+
+    def set_balance(self, account: str, scope: str, text: str) -> None:
+        """Set the balance of one scope of an account."""
+        self._channel.run(_SET_BALANCE, _plain(account), _plain(scope), _plain(text))
+        self._step("set balance")
+
+    def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:
+        """Note that the entry of that number holds a reservation."""
+        sql = "INSERT INTO reservations (number, account, owner, text) VALUES (?, ?, ?, ?)"
+        self._channel.run(sql, number, _plain(account), _plain(owner), _plain(text))
+        self._step("add reservation")
+
+    def drop_reservation(self, number: int) -> bool:
+        """End a reservation; False where it was not open."""
+        dropped = self._channel.run("DELETE FROM reservations WHERE number = ?", number) > 0
+        self._step("drop reservation")
+        return dropped
+
+
+def _of(sql: str, word: str, account: str | None) -> list[Any]:
+    return [sql] if account is None else [f"{sql} {word} account = ?", _plain(account)]
+
+
+def _only(rows: list[Row]) -> str | None:
+    return rows[0][0] if rows else None
+
+
+def _entry(row: Row) -> Entry:
+    number, account, hash, body = row
+    entry = Entry.read(body, hash, number=number)
+    if entry.account != account:
+        raise LedgerCorrupt(
+            f"Entry {number} is filed under another account than its own.",
+            remedy="Restore the ledger from a backup and compare it with an anchor.",
+        )
+    return entry
+
+
+def _plain(text: str) -> str:
+    """A text that both databases keep as it is, and that prefixes find."""
+    if _UNKEPT.search(text):
+        raise InvalidArgument(
+            "A ledger keeps no text with a null character, U+10FFFF or a lone surrogate.",
+            remedy="Remove it from the name.",
+        )
+    return text

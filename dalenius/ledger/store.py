@@ -1,0 +1,126 @@
+"""`Store`: where a ledger is kept, and all that it asks of a database. Nothing of privacy is in it.
+
+A store holds a chain of entries, which only grows, and what follows from it: accounts, balances, and the
+reservations that are open. Their texts mean nothing to the store. All change happens in `write` blocks:
+
+    with store.write(durable=True) as transaction:
+        entry = Entry.following(transaction.head(), ...)
+        transaction.append(entry)
+        transaction.set_balance("people", "", text)
+
+Such a block is exclusive, one writer in the world, and all or nothing: an exception inside it, a full disk
+or a crash leaves the store as it was. With `durable=True` the disk has it when the block is left; otherwise
+a power cut may lose it, whole, but nothing that a later durable block did not bring to the disk with it.
+
+`steps` names the places inside a write where a crash could fall; `on_step` is called with each name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from dalenius.errors import InvalidArgument
+from dalenius.ledger.entry import Entry, Head
+
+TIMEOUT = 30.0
+"""Seconds that a writer waits for another before it gives up."""
+
+OnStep = Callable[[str], None]
+
+
+class Reservation(NamedTuple):
+    """An open reservation: the number of its entry, its account, who holds it, and what the ledger noted."""
+
+    number: int
+    account: str
+    owner: str
+    text: str
+
+
+class Snapshot(Protocol):
+    """What a store holds at one moment; it does not change while its block lasts."""
+
+    def head(self) -> Head | None:
+        """The newest entry's number, hash and time."""
+
+    def count(self, account: str | None = None) -> int:
+        """How many entries there are, of one account or of all."""
+
+    def entries(
+        self, after: int = 0, account: str | None = None, newest: int | None = None
+    ) -> Iterator[Entry]:
+        """The entries in order, one by one, each checked against its hash; or only the `newest` so many."""
+
+    def account(self, name: str) -> str | None:
+        """What was noted of an account; None where there is none of that name."""
+
+    def accounts(self) -> dict[str, str]:
+        """What was noted of every account, in the order of their names."""
+
+    def balance(self, account: str, scope: str) -> str | None:
+        """The balance of one scope of an account; None where none was set."""
+
+    def balances(self, account: str, prefix: str = "") -> dict[str, str]:
+        """The balances of all scopes that begin with `prefix`, in their order."""
+
+    def reservation(self, number: int) -> Reservation | None:
+        """The open reservation made by that entry; None where it is not open."""
+
+    def reservations(self, account: str | None = None) -> list[Reservation]:
+        """The open reservations in order, of one account or of all."""
+
+
+class Transaction(Snapshot, Protocol):
+    """A snapshot that may be changed, and sees its own changes."""
+
+    def append(self, entry: Entry) -> None:
+        """Add the entry after the head; any other is refused."""
+
+    def add_account(self, name: str, text: str) -> None:
+        """Note an account; refused where the name is taken."""
+
+    def set_balance(self, account: str, scope: str, text: str) -> None:
+        """Set the balance of one scope of an account."""
+
+    def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:
+        """Note that the entry of that number holds a reservation."""
+
+    def drop_reservation(self, number: int) -> bool:
+        """End a reservation; False where it was not open."""
+
+
+class Store(Protocol):
+    """Where a ledger is kept."""
+
+    on_step: OnStep | None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of the places inside a write where a crash could fall."""
+
+    def write(self, durable: bool) -> AbstractContextManager[Transaction]:
+        """A block that may change the store: exclusive, all or nothing."""
+
+    def read(self) -> AbstractContextManager[Snapshot]:
+        """A block that sees the store as it is now."""
+
+    def close(self) -> None:
+        """Let go of the database; what was written stays."""
+
+
+def open_store(
+    where: str | os.PathLike[str], *, timeout: float = TIMEOUT, on_step: OnStep | None = None
+) -> Store:
+    """The store at a path or at a `postgresql://` address, made where there is none yet."""
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        from dalenius.ledger.postgres import PostgresStore
+
+        return PostgresStore(where, timeout=timeout, on_step=on_step)
+    if where == ":memory:":
+        raise InvalidArgument("A ledger in memory has no path.", remedy="Use Ledger.memory().")
+    from dalenius.ledger.sqlite import SqliteStore
+
+    return SqliteStore(where, timeout=timeout, on_step=on_step)

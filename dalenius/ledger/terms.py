@@ -1,0 +1,46 @@
+"""What an account was opened with, as it is kept."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+
+from dalenius.ledger.budget import read_filter
+from dalenius.losses.filters import Filter
+from dalenius.privacy.unit import Unit
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Its name, whom it protects, its filter, and which data it belongs to."""
+
+    name: str
+    unit: Unit
+    limit: Filter
+    source: str | None = None
+
+    @property
+    def how_many(self) -> int:
+        """How many cells of a division one unit can be in, before and after a change of it."""
+        return 2 if self.unit.relation == "replace" else 1
+
+    def promises(self) -> tuple[object, ...]:
+        """What its owner chose; how a filter divides it further is fixed once, at opening."""
+        shares: defaultdict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
+        for gauge, _ in self.limit.limits:
+            shares[gauge.name][0] += gauge.delta
+            shares[gauge.name][1] += gauge.slack
+        return self.unit, self.source, self.limit.epsilon, self.limit.delta, dict(shares)
+
+    def to_json(self) -> str:
+        """As it is kept, the name aside."""
+        plain = {"unit": asdict(self.unit), "filter": self.limit.to_json(), "source": self.source}
+        return json.dumps(plain, sort_keys=True)
+
+    @staticmethod
+    def from_json(name: str, text: str) -> Terms:
+        """Read them back."""
+        plain = json.loads(text)
+        return Terms(name, Unit(**plain["unit"]), read_filter(plain["filter"]), plain["source"])

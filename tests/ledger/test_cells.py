@@ -1,0 +1,168 @@
+"""Cells of a division are charged in parallel: the largest counts, or the two largest under replace."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dalenius as dp
+from dalenius.errors import BudgetExceeded
+from dalenius.ledger.account import Account
+from dalenius.losses import Approximate, Cost, Filter, Gaussian, Loss, Pure, ZeroConcentrated
+
+COUNTED = {"add_remove": 1, "zero_out": 1, "replace": 2}
+
+
+def opened(relation: Any, epsilon: float = 1, delta: float = 0) -> Account:
+    unit = dp.Unit("person", relation=relation)
+    return dp.Ledger.memory().open("people", unit=unit, budget=dp.Budget(epsilon, delta))
+
+
+@pytest.mark.parametrize("relation", COUNTED)
+def test_the_largest_cells_are_charged(relation: Any) -> None:
+    people = opened(relation, 2)
+    for cell, tenths in (("A", 3), ("B", 5), ("C", 4), ("A", 1), ("B", 1)):
+        people.cell("wards", cell).record(Pure(Fraction(tenths, 10), relation=relation))
+    # A 0.4, B 0.6, C 0.4.
+    assert float(people.spent) == (1.0 if relation == "replace" else 0.6)
+    people.record(Pure(0.5, relation=relation))
+    people.cell("age", "old").record(Pure(0.2, relation=relation))
+    assert float(people.spent) == pytest.approx((1.0 if relation == "replace" else 0.6) + 0.7)
+    assert people.ledger.verify() == 8
+
+
+@pytest.mark.parametrize("relation", COUNTED)
+def test_what_is_left_for_a_cell_is_accepted_and_hardly_more_is(relation: Any) -> None:
+    people = opened(relation)
+    people.record(Pure(0.1, relation=relation))
+    people.cell("wards", "A").record(Pure(0.4, relation=relation))
+    people.cell("wards", "B").record(Pure(0.2, relation=relation))
+    expected = {"A": 0.3, "B": 0.3, "C": 0.5} if relation == "replace" else {"A": 0.5, "B": 0.7, "C": 0.9}
+    for name, epsilon in expected.items():
+        cell = people.cell("wards", name)
+        assert float(cell.left) == pytest.approx(epsilon), name
+        assert cell.left.loss is not None and cell.accepts(cell.left.loss)
+        assert not cell.accepts(Pure(epsilon * 1.001, relation=relation))
+        with pytest.raises(BudgetExceeded) as refused:
+            cell.record(Pure(2, relation=relation))
+        assert refused.value.left == pytest.approx(epsilon)
+    cell.record(cell.left.loss)
+    assert float(people.spent) == 1
+
+
+def test_a_cell_pays_for_its_own_releases_and_for_those_about_everyone() -> None:
+    people = opened("add_remove")
+    for _ in range(4):
+        people.cell("wards", "A").record(Pure(0.1))
+        people.cell("wards", "B").record(Pure(0.2))
+    people.record(Pure(0.2))
+    assert not people.accepts(Pure(0.1)) and people.cell("wards", "A").accepts(Pure(0.4))
+    assert not people.cell("wards", "B").accepts(Pure(0.1))
+    assert not people.cell("other", "A").accepts(Pure(0.1)), "another division is not disjoint from this one"
+
+
+def test_cells_with_odd_names_are_kept_apart() -> None:
+    people = opened("add_remove")
+    names = [("a b", "c"), ("a", "b c"), ("a", '"b"'), ("a", "b"), ("a", "Ä\n")]
+    for n, (division, name) in enumerate(names, 1):
+        people.cell(division, name).record(Pure(Fraction(n, 100)))
+    assert float(people.spent) == pytest.approx(0.01 + 0.05) and people.ledger.verify() == 6
+
+
+def test_allowances_count_cells_in_full() -> None:
+    """An allowance knows no cells, which is the safe side; the account still counts them in parallel."""
+    people = opened("add_remove")
+    people.allow(dp.Budget(0.3), by="ana")
+    for cell in "ABC":
+        people.cell("wards", cell).record(Pure(0.1), by="ana")
+    assert float(people.spent) == pytest.approx(0.1)
+    assert not people.cell("wards", "D").accepts(Pure(0.1), by="ana")
+
+
+# Against all charges kept and added up anew each time.
+
+
+def losses(relation: Any) -> list[Loss]:
+    """On some of the gauges each; the last two together on none."""
+    return [
+        Pure(0.03, relation=relation),
+        Pure(0.11, relation=relation),
+        Gaussian(40, relation=relation),
+        ZeroConcentrated(0.0005, relation=relation),
+        Approximate(0.05, delta=1e-8, relation=relation),
+        Approximate(0.05, delta=3e-8, relation=relation),
+    ]
+
+
+def recomputed(limit: Filter, charges: list[tuple[tuple[str, str] | None, Loss]], counted: int) -> Cost:
+    """Everyone's charges, and for each division the largest sums over its cells, gauge by gauge."""
+    total = limit.nothing
+    divisions: defaultdict[str, dict[str, Cost]] = defaultdict(dict)
+    for cell, loss in charges:
+        if cell is None:
+            total = total + limit.cost(loss)
+        else:
+            division, name = cell
+            divisions[division][name] = divisions[division].get(name, limit.nothing) + limit.cost(loss)
+    for cells in divisions.values():
+        total = total + Cost.largest(cells.values(), counted)
+    return total
+
+
+PLACES = st.sampled_from([None, *((d, c) for d in ("wards", "age") for c in "ABC")])
+
+
+@pytest.mark.parametrize("relation", COUNTED)
+@given(charges=st.lists(st.tuples(PLACES, st.integers(0, 5)), max_size=30))
+@settings(max_examples=25)
+def test_totals_are_those_of_a_recomputation_from_all_charges(
+    relation: Any, charges: list[tuple[tuple[str, str] | None, int]]
+) -> None:
+    people = opened(relation, 1, 1e-6)
+    limit, kept = people.terms.limit, []
+    for place, index in charges:
+        loss = losses(relation)[index]
+        target = people if place is None else people.cell(*place)
+        fits = limit.accepts(recomputed(limit, [*kept, (place, loss)], COUNTED[relation]))
+        try:
+            target.record(loss)
+            kept.append((place, loss))
+            assert fits
+        except BudgetExceeded:
+            assert not fits
+    with people.ledger.store.read() as held:
+        total = held.balance("people", "")
+    expected = recomputed(limit, kept, COUNTED[relation])
+    assert Cost.from_json(total or limit.nothing.to_json()) == expected
+    people.ledger.verify()
+
+
+def test_a_division_whose_gauges_are_all_used_up_takes_no_more() -> None:
+    people = opened("add_remove", 1, 1e-6)
+    cell, charged = people.cell("wards", "A"), [ZeroConcentrated(0.001), Approximate(0.05, delta=4e-8)]
+    for loss in charged * 20:
+        if cell.accepts(loss):
+            cell.record(loss)
+    limit = people.terms.limit
+    assert not limit.accepts(limit.cost(charged[0]) + limit.cost(Approximate(0.05, delta=0.1)))
+    with pytest.raises(BudgetExceeded):
+        cell.record(Approximate(0.05, delta=0.1))
+    with pytest.raises(BudgetExceeded):
+        people.cell("wards", "B").record(Approximate(0.05, delta=0.1))
+
+
+def test_the_order_of_charges_does_not_matter() -> None:
+    charges = [(cell, Pure(Fraction(n, 100))) for n in range(1, 6) for cell in "ABC"]
+    totals = set()
+    for seed in range(5):
+        people = opened("replace", 5)
+        for cell, loss in random.Random(seed).sample(charges, len(charges)):
+            people.cell("wards", cell).record(loss)
+        totals.add(float(people.spent))
+    assert len(totals) == 1
