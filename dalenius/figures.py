@@ -138,16 +138,20 @@ class Figure:
 
 def _draw(figure: Figure, canvas: Canvas) -> None:
     axes = canvas.add_subplot()
-    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+    # Names are shown as they are: a $ in one is no formula.
+    axes.set_title(figure.title, parse_math=False)
+    axes.set_xlabel(figure.x_label, parse_math=False)
+    axes.set_ylabel(figure.y_label, parse_math=False)
     axes.set(xscale=figure.x_scale, yscale=figure.y_scale)
     axes.grid(True)
     for index, series in enumerate(figure.series):
         _draw_series(series, axes, _COLORS[index % len(_COLORS)])
     if len(figure.series) > 1:
-        axes.legend()
+        for text in axes.legend().get_texts():
+            text.set_parse_math(False)
     if figure.notes:
         lines = [line for note in figure.notes for line in textwrap.wrap(note, 105)]
-        canvas.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=8, color="#555555")
+        canvas.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=8, color="#555555", parse_math=False)
 
 
 def _draw_series(series: Series, axes: Axes, color: str) -> None:

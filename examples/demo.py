@@ -1,4 +1,4 @@
-"""Private answers about a column, and what one training run costs: theorems side by side, the best attack."""
+"""Private answers about a column, an account that keeps count, and what one training run costs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 import dalenius as dp
+from dalenius.errors import BudgetExceeded
 from dalenius.figures import Figure, Series
-from dalenius.losses import Gaussian, Loss, compare
+from dalenius.ledger import Account
+from dalenius.ledger.overview import overview
+from dalenius.ledger.picture import burn_down
+from dalenius.losses import Gaussian, Laplace, Loss, Pure, compare
+from dalenius.mechanisms import BoundedMean, Quantile
 
 DELTA = 1e-5
 PICTURES = Path("build")
@@ -55,18 +60,50 @@ def answers() -> Table:
     return table
 
 
+def account(training: Loss) -> Account:
+    """Releases by three analysts about the same people, on one budget."""
+    ages, wards = np.arange(5000) % 90, np.arange(5000) % 7
+    people = dp.Ledger.memory().open(
+        "people", unit=dp.Unit("person", column="person_id"), budget=dp.Budget(epsilon=3, delta=DELTA)
+    )
+    mean = BoundedMean.calibrate(epsilon=0.2, lower=0, upper=100)
+    for ward, name in enumerate(("north", "south", "west")):
+        people.cell("ward", name).spend(mean, ages[wards == ward], by="ana", purpose="wards")
+    people.spend(Quantile.calibrate(epsilon=0.3, lower=0, upper=100), ages, by="ana", purpose="ages")
+    with people.reserve(training, by="bo", purpose="model"):
+        pass  # the run broke off: it stays charged, and nothing is released
+    people.record(Laplace(scale=4) * 2, by="cy", purpose="survey", note="made with another tool")
+    return people
+
+
+def refused(people: Account) -> str:
+    """What one release too many is told."""
+    try:
+        people.record(Pure(2), by="cy", purpose="survey")
+    except BudgetExceeded as error:
+        return str(error)
+    return "accepted"
+
+
 def main() -> None:
-    """Show private answers, the comparison and the attacks, and save the trade-off picture."""
+    """Show private answers, an account, the comparison and the attacks, and save two pictures."""
     console = Console()
     console.print(answers())
     loss = Gaussian(noise_multiplier=4).poisson(0.01) * 10_000
+    people = account(loss)
+    console.print(
+        "\n[bold]The same people, one account[/bold]: queries, a training run, another tool's table\n"
+    )
+    console.print(overview(people, newest=3))
+    console.print(f"\nrefused: {refused(people)}", style="bold", highlight=False)
     console.print("\n[bold]10,000 steps of private training[/bold]: noise multiplier 4, sampling rate 0.01")
     console.print(compare(loss, delta=DELTA))
     console.print(attacks(loss))
     PICTURES.mkdir(exist_ok=True)
     figure = tradeoff_figure(loss, "Can anyone tell whether you were in the data?")
-    for ending in ("svg", "png"):
-        console.print(f"saved {figure.save(PICTURES / f'tradeoff.{ending}')}")
+    for name, picture in (("tradeoff", figure), ("burn", burn_down([people], against="entries"))):
+        for ending in ("svg", "png"):
+            console.print(f"saved {picture.save(PICTURES / f'{name}.{ending}')}")
 
 
 if __name__ == "__main__":

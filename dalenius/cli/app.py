@@ -10,9 +10,11 @@ from typing import Annotated
 
 import typer
 
+from dalenius.cli import ledger
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
-from dalenius.errors import DaleniusError, MissingExtra
+from dalenius.display import harmless
+from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, MissingExtra
 
 Expression = Annotated[
     str, typer.Argument(help='A loss, such as "gaussian(4).poisson(0.01) * 10000", or its JSON.')
@@ -23,6 +25,13 @@ Prior = Annotated[str, typer.Option(help="A belief before the result, from 0 to 
 Population = Annotated[int | None, typer.Option(help="How many units the data hold: warns about a large δ.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 Out = Annotated[Path, typer.Option(help="The file to write; its ending is .svg or .png.")]
+
+CODES: tuple[tuple[type[DaleniusError], int], ...] = (
+    (MissingExtra, 1),
+    (BudgetExceeded, 3),
+    (LedgerError, 4),
+)
+"""Exit codes of errors, the first that fits; any other is bad input, 2."""
 
 
 class Curve(StrEnum):
@@ -38,6 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Differential privacy with certified numbers.",
 )
+app.add_typer(ledger.app, name="ledger")
 
 
 @app.command()
@@ -117,7 +127,7 @@ def plot(expression: Expression, out: Out, curve: Curve = Curve.tradeoff, json: 
 
 
 def main() -> None:
-    """Run the command line: exit code 2 for bad input, 1 where an extra is missing."""
+    """Run the command line: docs/cli.md lists the exit codes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         code = _run()
@@ -130,8 +140,12 @@ def _run() -> int:
     try:
         app()
     except DaleniusError as error:
-        typer.echo(str(error), err=True)
-        return 1 if isinstance(error, MissingExtra) else 2
+        # Names in a message come from whoever wrote them into a ledger.
+        typer.echo("\n".join(map(harmless, str(error).splitlines())), err=True)
+        return next((code for kind, code in CODES if isinstance(error, kind)), 2)
+    except OSError as error:
+        typer.echo(f"{error.filename or 'A file'}: {error.strerror or 'cannot be used'}.", err=True)
+        return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     return 0

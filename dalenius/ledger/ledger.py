@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from dalenius.errors import InvalidArgument, LedgerBehind, ReservationLost
+from dalenius.errors import InvalidArgument, LedgerBehind, LedgerReadOnly, ReservationLost
 from dalenius.ledger import anchor as anchors
 from dalenius.ledger import signing
 from dalenius.ledger.account import Account
@@ -63,7 +63,9 @@ class Ledger:
         self.store = open_store(where, timeout=timeout) if isinstance(where, str | os.PathLike) else where
         try:
             self._check_anchor(accept)
-            self.sweep()
+            # Who may only read leaves them to those who write.
+            with suppress(LedgerReadOnly):
+                self.sweep()
         except BaseException:
             self.close()
             raise

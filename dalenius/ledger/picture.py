@@ -63,7 +63,10 @@ def _series(name: str, points: list[Point], place: Callable[[Head], float], end:
     left = 100 * points[-1][1]
     x = [*(place(head) for head, _ in points), end]
     return Series(
-        f"{name}, {left:.3g} % left", x, [*(100 * share for _, share in points), left], style="steps"
+        f"{name}, {math.floor(10 * left) / 10:g} % left",
+        x,
+        [*(100 * share for _, share in points), left],
+        style="steps",
     )
 
 

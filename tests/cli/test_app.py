@@ -4,40 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dalenius.cli import main
 from dalenius.cli.app import app
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
 SAMPLED = "gaussian(4).poisson(0.01) * 10000"
 COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands if command.callback)
 
-
-class Run:
-    """Runs the command line in this process and keeps what it printed."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
-        self.patch, self.capture = patch, capture
-
-    def __call__(self, *words: str) -> tuple[int, str, str]:
-        self.patch.setattr(sys, "argv", ["dalenius", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        printed = self.capture.readouterr()
-        return code, printed.out, printed.err
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setenv("COLUMNS", "120")
-    return Run(monkeypatch, capsys)
+Run = Callable[..., tuple[int, str, str]]
 
 
 def test_epsilon_prints_one_number(run: Run) -> None:
@@ -127,6 +105,7 @@ def test_a_population_warns_of_a_large_delta(run: Run) -> None:
         (("epsilon", "laplace(1) + laplace(1, relation=replace)", "--delta", "0"), "do not add up"),
         (("epsilon", '{"kind": "nonsense", "version": 1}', "--delta", "0"), "nonsense"),
         (("epsilon", "pure(1)"), "--delta"),
+        (("plot", "pure(1)", "--out", "no/such/folder/x.svg"), "no/such/folder/x.svg: No such file"),
         (("nonsense",), "nonsense"),
     ],
 )
