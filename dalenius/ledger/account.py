@@ -23,10 +23,11 @@ from dalenius.ledger.balances import RULE, TOTAL, Cell
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room
 from dalenius.ledger.entry import Entry
-from dalenius.ledger.fitting import expression, largest
+from dalenius.ledger.fitting import largest
 from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import Reservation
 from dalenius.ledger.rules import Allowance
+from dalenius.ledger.spelling import spelled
 from dalenius.ledger.store import Snapshot
 from dalenius.ledger.terms import Terms
 from dalenius.losses.composition import compose
@@ -68,7 +69,7 @@ class Left:
         return self.epsilon
 
     def __str__(self) -> str:
-        return "nothing" if self.loss is None else f"epsilon {self.epsilon:.4g}, {expression(self.loss)}"
+        return "nothing" if self.loss is None else f"epsilon {self.epsilon:.4g}, {spelled(self.loss)}"
 
 
 class Account:

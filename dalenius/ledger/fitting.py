@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from dalenius.errors import InvalidArgument
+from dalenius.ledger.spelling import spelled
+from dalenius.losses.composition import Composition, compose
 from dalenius.losses.concentrated import Renyi, ZeroConcentrated
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.fields import arguments, written
@@ -13,12 +16,13 @@ from dalenius.losses.gauges import largest_loss, round_down, round_up
 from dalenius.losses.gaussian import Gaussian, GaussianDP
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
+from dalenius.losses.poisson import Poisson
 from dalenius.losses.pure import Pure
 
-HALVINGS = 24
-"""How closely the largest that fits is found: to seven digits."""
-LEAST = Fraction(1, 10**6)
-"""A release is not made smaller than this share of the one refused."""
+HALVINGS, FEW = 24, 7
+"""How closely the largest that fits is found: to seven digits, or two where each look costs much."""
+MOST = 10**6
+"""A release is not given more than so many times its noise."""
 
 
 def fitting(
@@ -35,7 +39,7 @@ def fitting(
     other = largest(rooms, delta, fits)
     if other is None:
         return None, "Release no more about these units: nothing is left."
-    return other, f"Choose a release that costs at most {expression(other)}."
+    return other, f"Choose a release that costs at most {spelled(other)}."
 
 
 def _as_pure(loss: Loss) -> Loss | None:
@@ -52,20 +56,35 @@ def largest(losses: Iterable[Loss], delta: Fraction, fits: Callable[[Loss], bool
 
 def _largest(loss: Loss, fits: Callable[[Loss], bool]) -> Loss | None:
     """The same kind made as much smaller as it must be; None where it cannot, or hardly any is left."""
-    if shrunk(loss, Fraction(1)) is None or (least := shrunk(loss, 1 / LEAST)) is None or not fits(least):
-        return None
-    low, high = Fraction(1), 1 / LEAST
-    for _ in range(HALVINGS + 20):
-        middle = (low + high) / 2 if high < 2 * low else Fraction(int(1000 * float(low * high) ** 0.5), 1000)
-        smaller = shrunk(loss, middle)
-        low, high = (low, middle) if smaller is not None and fits(smaller) else (middle, high)
-        if high - low < high / 2**HALVINGS:
-            break
+
+    def small(factor: Fraction) -> bool:
+        smaller = shrunk(loss, factor)
+        return smaller is not None and fits(smaller)
+
+    high = Fraction(1)
+    while not small(high):
+        high *= 2
+        if high > MOST or shrunk(loss, high) is None:
+            return None
+    low = high / 2
+    for _ in range(FEW if isinstance(loss, Poisson | Composition) else HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if small(middle) else (middle, high)
     return shrunk(loss, high)
 
 
 def shrunk(loss: Loss, factor: Fraction) -> Loss | None:
-    """The same kind with so many times the noise, its parameter a short decimal rounded to the safe side."""
+    """The same kind with so many times the noise, its parameter a short decimal rounded to the safe side.
+
+    None for a kind with no such parameter, and past the range of it.
+    """
+    try:
+        return _shrunk(loss, factor)
+    except InvalidArgument:
+        return None
+
+
+def _shrunk(loss: Loss, factor: Fraction) -> Loss | None:
     if isinstance(loss, Pure):
         return Pure(round_down(loss.limit / factor), relation=loss.relation) if loss.limit else None
     if isinstance(loss, Gaussian):
@@ -74,24 +93,23 @@ def shrunk(loss: Loss, factor: Fraction) -> Loss | None:
         return replace(loss, scale=round_up(loss.scale * factor))
     if isinstance(loss, GaussianDP):
         return GaussianDP(round_down(loss.mu / factor), relation=loss.relation)
-    if isinstance(loss, ZeroConcentrated) and loss.rho:
+    if isinstance(loss, ZeroConcentrated) and loss.rho * MOST**2 > factor:
         return ZeroConcentrated(round_down(loss.rho / factor), delta=loss.failure, relation=loss.relation)
+    if isinstance(loss, Poisson):
+        inner = shrunk(loss.loss, factor)
+        return None if inner is None else inner.poisson(loss.sampling_rate)
+    if isinstance(loss, Composition):
+        parts = [(shrunk(term, factor), times) for term, times in loss.terms]
+        known = [part * times for part, times in parts if part is not None]
+        return compose(known) if len(known) == len(parts) else None
     if isinstance(loss, Renyi) and loss.limit:
         return Renyi(loss.alpha, epsilon=round_down(loss.limit / factor), relation=loss.relation)
     return None
 
 
 def _parameter(loss: Loss) -> str:
-    """Its first parameter as one would pass it."""
+    """Its first parameter as one would pass it, or the whole expression where there are several parts."""
+    if isinstance(loss, Poisson | Composition):
+        return spelled(loss)
     name, value = arguments(loss)[0]
     return f"{name}={written(value)}"
-
-
-def expression(loss: Loss) -> str:
-    """As `dalenius ledger charge` reads it."""
-    words = ", ".join(
-        f"{name}={written(value) if isinstance(value, Fraction) else value}"
-        for name, value in arguments(loss)
-        if name != "relation"
-    )
-    return f"{loss.kind}({words})"

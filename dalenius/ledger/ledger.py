@@ -6,7 +6,7 @@
     >>> people = ledger.open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
     >>> entry = people.record(Pure(0.4), note="published with another tool")
     >>> print(people.spent, "/", people.left)
-    epsilon 0.4 of epsilon 1 / epsilon 0.6, pure(epsilon=0.6)
+    epsilon 0.4 of epsilon 1 / epsilon 0.6, pure(0.6)
     >>> ledger.verify()
     2
 

@@ -269,10 +269,11 @@ def squared_distance(epsilon: Fraction) -> Fraction:
 
 
 def _exact(loss: Loss) -> bool:
-    """Whether nothing but Gaussians is in it, or few releases of bounded loss."""
+    """Whether nothing but Gaussians is in it, or a few releases of bounded loss: no profile is needed."""
     pairs = [(pair, n) for worst in loss.directions() or () for pair, n in worst]
-    others = sum(n for pair, n in pairs if not isinstance(pair, ShiftPair))
-    return others == 0 or (others <= FEW and len(pairs) == others)
+    if all(isinstance(pair, ShiftPair) for pair, _ in pairs):
+        return True
+    return sum(n for _, n in pairs) <= FEW and all(math.isfinite(pair.support[1]) for pair, _ in pairs)
 
 
 def _concentrated(loss: Loss) -> Measured | None:
