@@ -140,15 +140,15 @@ class Filter:
 def _gauges(epsilon: Fraction, delta: Fraction, shares: Mapping[str, tuple[int, int]]) -> list[Gauge]:
     """The pure one, and all that have a share of δ."""
     unknown = sorted(set(shares) - set(SHARES))
-    total = sum(conversion + slack for conversion, slack in shares.values())
-    if unknown or total > 100 or not all(part >= 0 for pair in shares.values() for part in pair):
+    parts = [part for pair in shares.values() for part in pair]
+    if unknown or not all(type(part) is int and part >= 0 for part in parts) or sum(parts) > 100:
         raise InvalidArgument(
-            f"shares must be hundredths of delta for {', '.join(SHARES)}, at most 100 in all.",
+            f"shares must be whole hundredths of delta for {', '.join(SHARES)}, at most 100 in all.",
             remedy='Pass for example shares={"gaussian": (80, 20)}.',
         )
-    parts = {name: (delta * first / 100, delta * second / 100) for name, (first, second) in shares.items()}
-    found: list[Gauge] = [PureGauge(Fraction(0), sum(parts.get("pure", ()), Fraction(0)))]
-    for name, (conversion, slack) in parts.items():
+    each = {name: (delta * first / 100, delta * second / 100) for name, (first, second) in shares.items()}
+    found: list[Gauge] = [PureGauge(Fraction(0), sum(each.get("pure", ()), Fraction(0)))]
+    for name, (conversion, slack) in each.items():
         if name == "renyi" and conversion:
             orders = _orders(epsilon, conversion)
             found += [RenyiGauge(conversion / len(orders), slack / len(orders), order) for order in orders]

@@ -122,9 +122,11 @@ class GaussianGauge(Gauge):
 
     def _dominating(self, loss: Loss, limit: Fraction) -> Measured | None:
         """With as large a share of the slack as of the limit, going by a first look."""
+        if not self.slack:
+            return None
         first = least_distance(loss, self.slack / 64, COARSE)
         share = Fraction(1) if first is None else min(Fraction(1), max(first**2 / limit, Fraction(1, 10**6)))
-        slack = round_up(self.slack * share, 3)
+        slack = min(self.slack, round_up(self.slack * share, 3))
         distance = least_distance(loss, slack)
         return None if distance is None else (distance**2, slack)
 

@@ -29,6 +29,8 @@ MARGIN = 1e-11
 """More than all rounding here, relative: a few operations on numbers with fourteen digits."""
 DIGITS = 5
 """The answer is a decimal with so many digits, rounded up."""
+MOST_DISTANCE = 30.0
+"""Gaussians further apart than this are as good as told apart."""
 MOST_EPSILON = 300.0
 """A loss that reaches further is left to other measures."""
 
@@ -45,6 +47,8 @@ def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction |
     chance = floor(slack)
     most = np.maximum.reduce([_most(profile, at, chance / 4) for profile in profiles(loss)])
     if not most[-1] <= chance:
+        return None
+    if not dominates(MOST_DISTANCE, at, most, chance):
         return None
     low, high = _bracket(at, most, chance)
     while high - low > 10.0**-DIGITS * high:
@@ -75,10 +79,9 @@ def dominates(mu: float, knots: Floats, most: Floats, chance: float) -> bool:
     profile = (chance + (1 - chance) * least) * (1 - MARGIN)
     if np.any(most > profile):
         return False
-    x = np.exp(knots)
     slope = (1 - chance) * half_erfc((mu / 2 + knots / mu) * math.sqrt(0.5))
     flat, steep = slope[1:] * (1 - MARGIN), slope[:-1] * (1 + MARGIN)
-    gap = np.diff(x)
+    gap = np.exp(knots[:-1]) * np.expm1(np.diff(knots))
     # From the left a fall of `steep`, from the right a rise of `flat`: they meet `along` the cell.
     with np.errstate(divide="ignore", invalid="ignore"):
         along = (profile[:-1] - profile[1:] - flat * gap) / ((steep - flat) * gap)

@@ -98,12 +98,18 @@ class Atoms(Pair):
     @property
     def support(self) -> tuple[float, float]:
         """The extreme losses."""
-        return (self.atoms[0].loss[0], self.atoms[-1].loss[1]) if self.atoms else (0.0, 0.0)
+        return (self.atoms[0].loss[0], self._top) if self.atoms else (0.0, 0.0)
+
+    @cached_property
+    def _top(self) -> float:
+        """The largest upper end: enclosures in order of their lower ends may overlap."""
+        return max(atom.loss[1] for atom in self.atoms)
 
     @property
     def largest(self) -> Fraction | None:
         """The largest loss, where it is known as a rational and no outcome is infinite."""
-        return self.atoms[-1].exact if self.atoms and self.infinite[1] == 0.0 else None
+        last = self.atoms[-1] if self.atoms and self.infinite[1] == 0.0 else None
+        return last.exact if last is not None and self._top == last.loss[1] else None
 
     @property
     def infinite_mass(self) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,8 +196,21 @@ def test_the_deltas_of_all_gauges_add_up_to_no_more_than_delta() -> None:
                 assert gauge.as_loss(bound, "add_remove").epsilon(gauge.delta).lower <= limit.epsilon
 
 
-@pytest.mark.parametrize("shares", [{"gaussian": (90, 20)}, {"laplace": (1, 1)}, {"zcdp": (-1, 5)}])
-def test_shares_beyond_delta_are_refused(shares: dict[str, tuple[int, int]]) -> None:
+@pytest.mark.parametrize("loss", [Pure(10) * 20, Pure(40) * 6, Laplace(0.1) * 10 + Gaussian(1)])
+def test_what_is_told_apart_almost_surely_is_measured_or_not_but_never_fails(loss: Loss) -> None:
+    assert not LIMIT.accepts(LIMIT.cost(loss))
+
+
+def test_a_filter_without_slack_measures_without_it() -> None:
+    limit = Filter(epsilon=1, delta=1e-6, shares={"gaussian": (100, 0)})
+    assert limit.accepts(limit.cost(Gaussian(20)))
+    assert limit.accepts(limit.cost(Laplace(100) * 10))
+
+
+@pytest.mark.parametrize(
+    "shares", [{"gaussian": (0.5, 20)}, {"gaussian": (90, 20)}, {"laplace": (1, 1)}, {"zcdp": (-1, 5)}]
+)
+def test_shares_beyond_delta_are_refused(shares: Any) -> None:
     with pytest.raises(InvalidArgument, match="shares"):
         Filter(epsilon=1, delta=1e-6, shares=shares)
 
