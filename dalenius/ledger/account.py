@@ -12,9 +12,10 @@ it, and together they keep the budget. It belongs to the units and their data, n
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
@@ -141,12 +142,12 @@ class Account:
         _texts(**said)
         asked = Charge(loss, self._seen(loss, per_unit), **said, cell=self._cell)
         # Measured before the ledger is held, and remembered; a refusal is explained after it.
-        self.terms.limit.cost(asked.loss)
+        self.terms.cost(asked.loss)
         try:
             with self.ledger.store.write(durable=True) as transaction:
                 entry = charge(transaction, self.terms, asked, event)
                 if event == "reserve":
-                    transaction.add_reservation(entry.number, self.name, str(Owner.here()), "")
+                    transaction.add_reservation(entry.number, self.name, _owner(os.getpid()), "")
         except TooMuch as found:
             raise self._refusal(asked, per_unit, found.allowance) from None
         self.ledger.anchored(entry)
@@ -156,6 +157,8 @@ class Account:
         """A loss as the account's unit sees it."""
         if not isinstance(loss, Loss):
             raise InvalidArgument("A charge is a loss.", remedy="Pass a loss, such as mechanism.loss.")
+        if per_unit == 1 and loss.relation == self.unit.relation:
+            return loss
         return loss.group(numbers.count(per_unit, "per_unit")).under(self.unit.relation)
 
     def _refusal(self, asked: Charge, per_unit: int, allowance: Allowance | None) -> BudgetExceeded:
@@ -266,6 +269,12 @@ class Account:
 
     def __repr__(self) -> str:
         return f"Account({self.name!r}, {self.unit}, {self.budget})"
+
+
+@lru_cache(maxsize=1)
+def _owner(pid: int) -> str:
+    """The process itself, looked up once; a child of it has another number."""
+    return str(Owner.here())
 
 
 def _texts(**named: object) -> None:

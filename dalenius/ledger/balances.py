@@ -70,14 +70,23 @@ def changed(
     kept: Balances, account: str, cost: Cost, cell: Cell | None, limit: Filter, how_many: int
 ) -> dict[str, str]:
     """The new balances of the account, and of a cell where the charge is about one, by scope."""
+    return raised(kept, account, cost, cell, limit, how_many)[1]
+
+
+def raised(
+    kept: Balances, account: str, cost: Cost, cell: Cell | None, limit: Filter, how_many: int
+) -> tuple[Cost, dict[str, str]]:
+    """The new total as well."""
     whole = total(kept, account, TOTAL, limit)
     if cell is None:
-        return {TOTAL: (whole + cost).to_json()}
+        whole = whole + cost
+        return whole, {TOTAL: whole.to_json()}
     own = total(kept, account, cell.scope, limit) + cost
     known = _tops(kept, account, cell)
     tops = _ranked(known, own, cell.name, how_many, limit)
-    return {
-        TOTAL: _replaced(whole, _added_up(known, limit), _added_up(tops, limit)).to_json(),
+    whole = _replaced(whole, _added_up(known, limit), _added_up(tops, limit))
+    return whole, {
+        TOTAL: whole.to_json(),
         cell.scope: own.to_json(),
         cell.tops: json.dumps(tops, sort_keys=True),
     }

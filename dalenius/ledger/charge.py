@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from dalenius.errors import BudgetExceeded, ClockWentBack
@@ -21,7 +22,6 @@ from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Snapshot, Transaction
 from dalenius.ledger.terms import Terms
-from dalenius.losses.cost import Cost
 from dalenius.losses.loss import Loss
 
 PATIENCE = timedelta(seconds=5)
@@ -45,7 +45,12 @@ class Charge:
         """As an entry states it."""
         cell = None if self.cell is None else {"division": self.cell.division, "name": self.cell.name}
         said = {"by": self.by, "purpose": self.purpose, "note": self.note, "cell": cell}
-        return {"loss": json.loads(self.loss.to_json()), **said}
+        return {"loss": _plain(self.loss), **said}
+
+
+@lru_cache(maxsize=1024)
+def _plain(loss: Loss) -> Any:
+    return json.loads(loss.to_json())
 
 
 class TooMuch(Exception):
@@ -72,13 +77,13 @@ def weighed(
     snapshot: Snapshot, terms: Terms, asked: Charge, at: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The balances with a charge, and what it costs on the account and on each allowance; or `TooMuch`."""
-    cost = terms.limit.cost(asked.loss)
-    fresh = balances.changed(snapshot, terms.name, cost, asked.cell, terms.limit, terms.how_many)
-    if not terms.limit.accepts(Cost.from_json(fresh[TOTAL])):
+    cost = terms.cost(asked.loss)
+    whole, fresh = balances.raised(snapshot, terms.name, cost, asked.cell, terms.limit, terms.how_many)
+    if not terms.limit.accepts(whole):
         raise TooMuch
     shares = {}
     for allowance in covering(snapshot, terms, asked):
-        scope, share = allowance.scope(at), allowance.limit.cost(asked.loss)
+        scope, share = allowance.scope(at), allowance.cost(asked.loss)
         total = balances.total(snapshot, terms.name, scope, allowance.limit) + share
         if not allowance.limit.accepts(total):
             raise TooMuch(allowance)
@@ -142,4 +147,4 @@ def moment(head: Head | None) -> str:
                 remedy="Set the clock right, then charge again.",
             )
         now = newest
-    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{now.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

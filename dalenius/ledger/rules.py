@@ -8,12 +8,15 @@ is gained by sharing them out.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dalenius.ledger.budget import read_filter
+from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
+from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Window
 
 
@@ -26,6 +29,11 @@ class Allowance:
     by: str | None = None
     purpose: str | None = None
     window: Window | None = None
+
+    @cached_property
+    def cost(self) -> Callable[[Loss], Cost]:
+        """What a loss costs the allowance, remembered."""
+        return lru_cache(maxsize=1024)(self.limit.cost)
 
     def covers(self, by: str, purpose: str) -> bool:
         """Whether a charge counts against it."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from dalenius.ledger.budget import read_filter
+from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
+from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Unit
 
 
@@ -20,6 +24,11 @@ class Terms:
     unit: Unit
     limit: Filter
     source: str | None = None
+
+    @cached_property
+    def cost(self) -> Callable[[Loss], Cost]:
+        """What a loss costs the account, remembered."""
+        return lru_cache(maxsize=1024)(self.limit.cost)
 
     @property
     def how_many(self) -> int:

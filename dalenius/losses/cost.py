@@ -15,6 +15,9 @@ Amount: TypeAlias = tuple[int, int]
 """A measure and its slack, in steps."""
 
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
 def steps(amount: Fraction) -> int:
     """An amount in steps, rounded up."""
     return math.ceil(amount / STEP)
@@ -39,7 +42,7 @@ class Cost:
 
     def to_json(self) -> str:
         """Measures and slacks in steps."""
-        return json.dumps({k: list(v) for k, v in sorted(self.amounts.items())}, separators=(",", ":"))
+        return _JSON.encode({name: self.amounts[name] for name in sorted(self.amounts)})
 
     @staticmethod
     def from_json(text: str) -> Cost:

@@ -22,10 +22,11 @@ P(S) = Σⱼ P(S, J = j) ≤ Σⱼ (e^ε Q(S, J = j) + δⱼ + sⱼ) = e^ε Q(S)
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dalenius.errors import InvalidArgument, UnknownKind
 from dalenius.losses.cost import STEP, Amount, Cost, steps
@@ -89,14 +90,26 @@ class Filter:
         found = {gauge.label: _measured(gauge, loss, limit) for gauge, limit in self.limits}
         return Cost({label: amount for label, amount in found.items() if amount is not None})
 
+    @cached_property
+    def _most(self) -> dict[str, Amount]:
+        """The limits and slacks in steps, rounded down."""
+        return {
+            gauge.label: (math.floor(limit / STEP), math.floor(gauge.slack / STEP))
+            for gauge, limit in self.limits
+        }
+
     def accepts(self, total: Cost) -> bool:
         """Whether some gauge holds the total."""
-        return any(self._room(gauge, limit, total) is not None for gauge, limit in self.limits)
+        return any(self._holds(label, amount) for label, amount in total.amounts.items())
+
+    def _holds(self, label: str, amount: Amount) -> bool:
+        limit, slack = self._most[label]
+        return amount[0] <= limit and amount[1] <= slack
 
     def _room(self, gauge: Gauge, limit: Fraction, total: Cost) -> Fraction | None:
         """What is left on a gauge, or None where it does not hold the total."""
         amount = total.amounts.get(gauge.label)
-        if amount is None or amount[0] * STEP > limit or amount[1] * STEP > gauge.slack:
+        if amount is None or not self._holds(gauge.label, amount):
             return None
         return limit - amount[0] * STEP
 

@@ -107,17 +107,13 @@ def crowd(where: str, attempts: str, share: str) -> None:
     account, done = dp.Ledger(where).account("people"), 0
     for n in range(int(attempts)):
         try:
-            with account.reserve(Pure(share_of(share)), by=f"{os.getpid()}") as reservation:
+            with account.reserve(Pure(float(share)), by=f"{os.getpid()}") as reservation:
                 done += 1
                 if n % 2:
                     reservation.forfeit()
         except BudgetExceeded:
             continue
     print(done)
-
-
-def share_of(text: str) -> float:
-    return float(text)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -188,7 +190,7 @@ def test_a_plan_is_one_charge_composed_as_fixed_losses_are() -> None:
     alone = opened(1, 1e-6)
     for loss in run:
         alone.record(loss)
-    assert len(people.entries()) == 3 and float(people.spent) < float(alone.spent) / 2
+    assert len(people.entries()) == 3 and float(people.spent) < 0.6 * float(alone.spent)
 
 
 def test_a_record_is_charged_at_once() -> None:
@@ -276,7 +278,7 @@ def remedied(remedy: str, asked: Loss) -> Loss:
         return made
     from dalenius.cli.expression import parse
 
-    found = re.fullmatch(r"Choose a release that costs at most (.*)\.", remedy)
+    found = re.fullmatch(r"(?:Try|Choose a release that costs at most) (.*)\.", remedy)
     assert found, remedy
     return parse(found[1])
 
@@ -366,9 +368,17 @@ def test_a_loss_for_smaller_units_is_charged_for_the_group() -> None:
 def test_every_kind_of_loss_is_charged_and_read_back_from_its_entry(file: Path) -> None:
     loss = Loss.from_json(file.read_text())
     unit = dp.Unit("person", relation=loss.relation)
-    on = "gaussian" if loss.kind in ("carried", "group") else "renyi"
-    budget = dp.Budget(1000, 0.9, shares={"pure": (0, 50), "zcdp": (5, 5), on: (5, 5)})
-    people = dp.Ledger.memory().open("people", unit=unit, budget=budget)
+    gauges: tuple[dict[str, tuple[int, int]], ...] = (
+        {"pure": (0, 50)},
+        {"zcdp": (5, 5)},
+        {"renyi": (5, 5)},
+        {"gaussian": (5, 5)},
+    )
+    accounts = (
+        dp.Ledger.memory().open("people", unit=unit, budget=dp.Budget(1000, 0.9, shares=shares))
+        for shares in gauges
+    )
+    people = next(account for account in accounts if account.accepts(loss))
     entry = people.record(loss)
     read = people.ledger.account("people").entries()[1]
     assert read == entry and Loss.from_json(json.dumps(read.fields["loss"])) == loss
@@ -403,3 +413,30 @@ def test_only_losses_are_charged_and_a_cell_is_not_divided() -> None:
     with pytest.raises(NotSound, match="not divided again"):
         people.cell("wards", "A").cell("streets", "B")
     assert len(people.entries()) == 1
+
+
+def test_a_charge_is_on_the_disk_before_data_is_read(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every write that counts waits for the disk, and no block is open when the mechanism draws."""
+    store = place.open()
+    people, written = opened(1, ledger=dp.Ledger(store)), []
+    write = store.write
+
+    @contextmanager
+    def watched(durable: bool) -> Iterator[Any]:
+        with write(durable) as transaction:
+            yield transaction
+        written.append(durable)
+
+    class Drawing(mechanisms.Laplace):
+        def release(self, value: Any, *, unit: Any = None) -> dp.Release:
+            assert written == [True] and people.ledger.reservations() == [2]
+            return super().release(value, unit=unit)
+
+    monkeypatch.setattr(store, "write", watched)
+    people.spend(Drawing(scale=10, sensitivity=1), 100, by="ana")
+    assert written == [True, False], "an end may be lost: it is then forfeited"
+    written.clear()
+    people.record(Pure(0.1))
+    people.allow(dp.Budget(1), by="ana")
+    people.ledger.open("more", unit=PERSON, budget=dp.Budget(1))
+    assert written == [True] * 3

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dalenius as dp
 from dalenius.errors import BudgetExceeded
 from dalenius.ledger.account import Account
-from dalenius.losses import Approximate, Cost, Filter, Gaussian, Loss, Pure, ZeroConcentrated
+from dalenius.losses import Approximate, Cost, Filter, Gaussian, Loss, Pure, Renyi, ZeroConcentrated
 
 COUNTED = {"add_remove": 1, "zero_out": 1, "replace": 2}
 
@@ -143,18 +143,18 @@ def test_totals_are_those_of_a_recomputation_from_all_charges(
     people.ledger.verify()
 
 
-def test_a_division_whose_gauges_are_all_used_up_takes_no_more() -> None:
+def test_a_division_that_no_gauge_holds_takes_no_more() -> None:
+    """One loss is held by Rényi gauges only, the other by the Gaussian one only: together by none."""
     people = opened("add_remove", 1, 1e-6)
-    cell, charged = people.cell("wards", "A"), [ZeroConcentrated(0.001), Approximate(0.05, delta=4e-8)]
-    for loss in charged * 20:
-        if cell.accepts(loss):
-            cell.record(loss)
+    cell = people.cell("wards", "A")
+    first, second = Renyi(40, epsilon=0.01), Approximate(0.01, delta=1e-9).group(3)
+    assert cell.accepts(first) and cell.accepts(second)
+    cell.record(first)
+    for other in (cell, people.cell("wards", "B"), people):
+        assert not other.accepts(second)
     limit = people.terms.limit
-    assert not limit.accepts(limit.cost(charged[0]) + limit.cost(Approximate(0.05, delta=0.1)))
-    with pytest.raises(BudgetExceeded):
-        cell.record(Approximate(0.05, delta=0.1))
-    with pytest.raises(BudgetExceeded):
-        people.cell("wards", "B").record(Approximate(0.05, delta=0.1))
+    both = limit.cost(first) + limit.cost(second)
+    assert both.amounts == {}
 
 
 def test_the_order_of_charges_does_not_matter() -> None:

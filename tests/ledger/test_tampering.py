@@ -19,7 +19,7 @@ from dalenius.ledger import Anchor
 from dalenius.ledger.account import Account
 from dalenius.ledger.charge import Charge, charge
 from dalenius.ledger.entry import Entry
-from dalenius.losses import Pure
+from dalenius.losses import Filter, Pure
 
 PERSON = dp.Unit("person")
 
@@ -181,21 +181,25 @@ def test_an_appended_refund_is_found(path: Path) -> None:
     found(path, "Entry 10 charges less than nothing")
 
 
-def test_an_appended_charge_above_the_budget_is_found(path: Path) -> None:
-    with dp.Ledger(path) as ledger, ledger.store.write(True) as transaction:
-        terms = ledger_terms(transaction.account("people"))
-        object.__setattr__(terms.limit, "limits", ((terms.limit.limits[0][0], 10**6),))
-        charge(transaction, terms, Charge(Pure(11), Pure(11), "", "", ""), "record")
-    found(path, "Entry 10 is above the budget")
+@pytest.mark.parametrize(
+    ("epsilon", "by", "match"), [(11, "ben", "is above the budget"), (4, "ana", "is above an allowance")]
+)
+def test_a_charge_that_should_have_been_refused_is_found(
+    path: Path, monkeypatch: pytest.MonkeyPatch, epsilon: int, by: str, match: str
+) -> None:
+    with monkeypatch.context() as patched, dp.Ledger(path) as ledger:
+        patched.setattr(Filter, "accepts", lambda *_: True)
+        ledger.account("people").record(Pure(epsilon), by=by)
+    found(path, f"Entry 10 {match}")
 
 
-def ledger_terms(text: str | None) -> Any:
-    from dalenius.ledger.terms import Terms
-    from dalenius.losses import Filter
-
-    terms = Terms.from_json("people", text or "")
-    own = Filter.from_json(terms.limit.to_json())
-    return Terms(terms.name, terms.unit, own, terms.source)
+def test_a_charge_to_an_allowance_of_someone_else_is_found(path: Path) -> None:
+    with dp.Ledger(path) as ledger, ledger.store.read() as held:
+        total = held.balance("people", "")
+    none = '{"pure":[0,0]}'
+    fields = charged(path, by="ben", cost=none, total=total, allowances={"allowance 2 2026-11": none})
+    forge(path, "record", fields)
+    found(path, "Entry 10 counts against an allowance that does not cover it")
 
 
 def test_an_appended_charge_that_skips_its_allowance_is_found(path: Path) -> None:
