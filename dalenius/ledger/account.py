@@ -22,7 +22,8 @@ from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
 from dalenius.ledger.balances import RULE, TOTAL, Cell
 from dalenius.ledger.budget import Budget, stated
-from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room
+from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
+from dalenius.ledger.digits import at_least, at_most
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.fitting import largest
 from dalenius.ledger.owner import Owner
@@ -56,7 +57,7 @@ class Spent:
         return self.epsilon
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.4g} of {self.budget}"
+        return f"epsilon {at_most(self.epsilon)} of {self.budget}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Left:
         return self.epsilon
 
     def __str__(self) -> str:
-        return "nothing" if self.loss is None else f"epsilon {self.epsilon:.4g}, {spelled(self.loss)}"
+        return "nothing" if self.loss is None else f"epsilon {at_least(self.epsilon)}, {spelled(self.loss)}"
 
 
 class Account:
@@ -129,20 +130,35 @@ class Account:
         with self.reserve(loss, by=by, purpose=purpose) as reservation:
             line = reservation.line()
             reservation.end("commit")
-        return lambda release: self.signed(release.charged(line))
+
+        def stamped(release: Release) -> Release:
+            reservation.check(release)
+            return self.signed(release.charged(line))
+
+        return stamped
 
     def accepts(self, loss: Loss, *, by: str = "", purpose: str = "") -> bool:
         """Whether a charge would be accepted now. Nothing is charged."""
         _texts(by=by, purpose=purpose)
         asked = Charge(loss, self._seen(loss, 1), by, purpose, "", self._cell)
         with self.ledger.store.read() as snapshot:
-            return accepted(snapshot, self.terms, asked, moment(snapshot.head()))
+            return accepted(snapshot, self.terms, asked, seen_at(snapshot.head()))
+
+    def check(self, loss: Loss, *, by: str = "", purpose: str = "", per_unit: int = 1) -> None:
+        """Refuse as a charge would. Nothing is charged."""
+        _texts(by=by, purpose=purpose)
+        asked = Charge(loss, self._seen(loss, per_unit), by, purpose, "", self._cell)
+        try:
+            with self.ledger.store.read() as snapshot:
+                weighed(snapshot, self.terms, asked, seen_at(snapshot.head()))
+        except TooMuch as found:
+            raise self._refusal(asked, per_unit, found.allowance) from None
 
     def _charge(self, loss: Loss, per_unit: int, event: str, **said: str) -> Entry:
         _texts(**said)
         asked = Charge(loss, self._seen(loss, per_unit), **said, cell=self._cell)
         # Measured before the ledger is held, and remembered; a refusal is explained after it.
-        self.terms.cost(asked.loss)
+        (self.terms.cost if self._cell is None else self.terms.cell_cost)(asked.loss)
         try:
             with self.ledger.store.write(durable=True) as transaction:
                 entry = charge(transaction, self.terms, asked, event)
@@ -157,13 +173,20 @@ class Account:
         """A loss as the account's unit sees it."""
         if not isinstance(loss, Loss):
             raise InvalidArgument("A charge is a loss.", remedy="Pass a loss, such as mechanism.loss.")
-        if per_unit == 1 and loss.relation == self.unit.relation:
-            return loss
-        return loss.group(numbers.count(per_unit, "per_unit")).under(self.unit.relation)
+        if per_unit != 1:
+            loss = loss.group(numbers.count(per_unit, "per_unit"))
+        if self._cell is None:
+            return loss if loss.relation == self.unit.relation else loss.under(self.unit.relation)
+        if loss.relation != "add_remove":
+            raise NotSound(
+                f"A loss under {loss.relation} does not cover a unit that leaves or enters a cell.",
+                remedy='State losses about cells for relation="add_remove".',
+            )
+        return loss
 
     def _refusal(self, asked: Charge, per_unit: int, allowance: Allowance | None) -> BudgetExceeded:
         with self.ledger.store.read() as snapshot:
-            at = moment(snapshot.head())
+            at = seen_at(snapshot.head())
 
             def fits(loss: Loss) -> bool:
                 other = replace(asked, stated=loss, loss=self._seen(loss, per_unit))
@@ -208,7 +231,7 @@ class Account:
         """The part of the units in one cell of a division, charged in parallel with the other cells.
 
         Which cell a unit is in must be a function of its own records, and a release about one cell must look
-        at the units of that cell only.
+        at the units of that cell only. Losses about cells are for a unit that leaves or enters: add_remove.
         """
         _texts(division=division, name=name)
         if self._cell is not None:
@@ -234,8 +257,8 @@ class Account:
     def left_for(self, *, by: str = "", purpose: str = "") -> Left:
         """The same for one analyst and purpose, whose allowances count."""
         with self.ledger.store.read() as snapshot:
-            at = moment(snapshot.head())
-            none = Pure(0, relation=self.unit.relation)
+            at = seen_at(snapshot.head())
+            none = Pure(0, relation=self.unit.relation if self._cell is None else "add_remove")
             asked = Charge(none, none, by, purpose, "", self._cell)
 
             def fits(loss: Loss) -> bool:

@@ -7,9 +7,11 @@ charged in full. Everything that decides, the losses and the filters, is public.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +19,14 @@ from dalenius.errors import BudgetExceeded, ClockWentBack
 from dalenius.ledger import balances
 from dalenius.ledger.balances import TOTAL, Cell
 from dalenius.ledger.budget import stated
+from dalenius.ledger.digits import at_least, at_most
 from dalenius.ledger.entry import Entry, Head
 from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Snapshot, Transaction
-from dalenius.ledger.terms import Terms
+from dalenius.ledger.terms import Terms, cell_cost
+from dalenius.losses.cost import Cost
+from dalenius.losses.gauges import largest_loss
 from dalenius.losses.loss import Loss
 
 PATIENCE = timedelta(seconds=5)
@@ -77,18 +82,26 @@ def weighed(
     snapshot: Snapshot, terms: Terms, asked: Charge, at: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The balances with a charge, and what it costs on the account and on each allowance; or `TooMuch`."""
-    cost = terms.cost(asked.loss)
-    whole, fresh = balances.raised(snapshot, terms.name, cost, asked.cell, terms.limit, terms.how_many)
-    if not terms.limit.accepts(whole):
-        raise TooMuch
+    cost = terms.cost(asked.loss) if asked.cell is None else terms.cell_cost(asked.loss)
+    whole, fresh = balances.raised(snapshot, terms.name, cost, asked.cell, terms.limit)
     shares = {}
+    # An allowance is asked first: where both refuse, it is the nearer limit.
     for allowance in covering(snapshot, terms, asked):
-        scope, share = allowance.scope(at), allowance.cost(asked.loss)
+        scope, share = allowance.scope(at), _share(terms, allowance, asked)
         total = balances.total(snapshot, terms.name, scope, allowance.limit) + share
         if not allowance.limit.accepts(total):
             raise TooMuch(allowance)
         fresh[scope], shares[scope] = total.to_json(), share.to_json()
+    if not terms.limit.accepts(whole):
+        raise TooMuch
     return fresh, {"cost": cost.to_json(), "allowances": shares}
+
+
+def _share(terms: Terms, allowance: Allowance, asked: Charge) -> Cost:
+    """What a charge costs an allowance, which knows no cells and adds them up."""
+    if asked.cell is None:
+        return allowance.cost(asked.loss)
+    return cell_cost(allowance.limit, asked.loss, terms.unit.relation)
 
 
 def accepted(snapshot: Snapshot, terms: Terms, asked: Charge, at: str) -> bool:
@@ -108,7 +121,7 @@ def covering(snapshot: Snapshot, terms: Terms, asked: Charge) -> list[Allowance]
 def room(snapshot: Snapshot, terms: Terms, asked: Charge, at: str) -> list[Loss]:
     """The largest single loss that the account would take next, and each allowance, each by itself."""
     relation = asked.stated.relation
-    before = balances.before(snapshot, terms.name, asked.cell, terms.limit, terms.how_many)
+    before = balances.before(snapshot, terms.name, asked.cell, terms.limit)
     left = [terms.limit.left(before, relation)]
     for one in covering(snapshot, terms, asked):
         total = balances.total(snapshot, terms.name, one.scope(at), one.limit)
@@ -126,15 +139,30 @@ def refusal(
     """What was needed, what is left, and the largest cost that fits, all as the mechanism states it."""
     limit, where = terms.limit, terms.name
     if allowance is not None:
-        limit, where = allowance.limit, f"the allowance {allowance} of {terms.name}"
+        limit, where = allowance.limit, f"the allowance ({allowance}) of {terms.name}"
     largest, remedy = fitting(asked.stated, rooms, limit.delta, fits)
-    needed = asked.stated.epsilon(limit.delta).upper
-    left = 0.0 if largest is None else largest.epsilon(limit.delta).upper
+    needed = _epsilon(asked.stated, limit.delta)
+    left = 0.0 if largest is None else _epsilon(largest, limit.delta)
+    needs = f"needs epsilon {at_most(needed)}" if math.isfinite(needed) else "has no finite epsilon"
     problem = (
-        f"{asked.purpose or 'This release'} needs epsilon {needed:.4g}; "
-        f"{left:.4g} is left on {where}, of {stated(limit)}."
+        f"{asked.purpose or 'This release'} {needs}; at most {at_least(left)} of its kind still fits "
+        f"on {where}, of {stated(limit)}."
     )
     return BudgetExceeded(problem, remedy=remedy, needed=needed, left=left, largest=largest)
+
+
+def _epsilon(loss: Loss, delta: Fraction) -> float:
+    """The ε that one knows a loss by: its own where it is bounded, else that at the account's δ."""
+    bounded = largest_loss(loss)
+    if bounded is not None and not bounded[1]:
+        return float(bounded[0])
+    return loss.epsilon(delta).upper
+
+
+def seen_at(head: Head | None) -> str:
+    """Now, and not before the newest entry, for looking only."""
+    now = _written(datetime.now(UTC))
+    return now if head is None else max(now, head.at)
 
 
 def moment(head: Head | None) -> str:
@@ -144,7 +172,11 @@ def moment(head: Head | None) -> str:
         if newest - now > PATIENCE:
             raise ClockWentBack(
                 f"The clock is {(newest - now).total_seconds():.0f} seconds behind the newest entry.",
-                remedy="Set the clock right, then charge again.",
+                remedy="Set the clock right, then try again.",
             )
         now = newest
-    return f"{now.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    return _written(now)
+
+
+def _written(moment: datetime) -> str:
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"

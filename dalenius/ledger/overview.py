@@ -161,7 +161,7 @@ class Sum:
             self.whole = self.whole + cost
             return
         terms = self.terms
-        self.kept.update(balances.changed(self, terms.name, cost, cell, terms.limit, terms.how_many))
+        self.kept.update(balances.changed(self, terms.name, cost, cell, terms.limit))
 
     @property
     def total(self) -> Cost:

@@ -31,6 +31,13 @@ class Reservation:
 
     def commit(self, release: Release) -> Release:
         """Let a release out, its receipt naming the entry. Refused where its loss is not the reserved one."""
+        self.check(release)
+        charged = release.charged(self.line())
+        self.end("commit")
+        return self.account.signed(charged)
+
+    def check(self, release: Release) -> None:
+        """Refuse a release of another loss, or one that claims to protect whom it was not charged for."""
         receipt = release.receipt
         if receipt.loss != self.loss:
             raise InvalidArgument(
@@ -38,14 +45,17 @@ class Reservation:
                 remedy="Reserve the loss that release.receipt.loss states.",
             )
         unit, own = receipt.unit, self.account.unit
-        if self._same_unit and unit is not None and replace(unit, relation=own.relation) != own:
+        same = unit is not None and replace(unit, relation=own.relation) == own
+        if self._same_unit and unit is not None and not same:
             raise InvalidArgument(
                 f"This release protects {unit}; the account is for {own}.",
                 remedy="Make the release with the account's unit.",
             )
-        charged = release.charged(self.line())
-        self.end("commit")
-        return self.account.signed(charged)
+        if not self._same_unit and (unit is None or same):
+            raise InvalidArgument(
+                f"This release was charged for smaller units and names {unit or 'no unit'}.",
+                remedy="Make the release with the smaller unit that its loss is stated for.",
+            )
 
     def line(self) -> Line:
         """Its entry, as a receipt states it."""

@@ -13,7 +13,7 @@ from dalenius.ledger.budget import read_filter
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 from dalenius.losses.loss import Loss
-from dalenius.privacy.unit import Unit
+from dalenius.privacy.unit import Relation, Unit
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Terms:
         """What a loss costs the account, remembered."""
         return lru_cache(maxsize=1024)(self.limit.cost)
 
-    @property
-    def how_many(self) -> int:
-        """How many cells of a division one unit can be in, before and after a change of it."""
-        return 2 if self.unit.relation == "replace" else 1
+    @cached_property
+    def cell_cost(self) -> Callable[[Loss], Cost]:
+        """The same for a loss about one cell, remembered."""
+        return lru_cache(maxsize=1024)(lambda loss: cell_cost(self.limit, loss, self.unit.relation))
 
     def promises(self) -> tuple[object, ...]:
         """What its owner chose; how a filter divides it further is fixed once, at opening."""
@@ -53,3 +53,12 @@ class Terms:
         """Read them back."""
         plain = json.loads(text)
         return Terms(name, Unit(**plain["unit"]), read_filter(plain["filter"]), plain["source"])
+
+
+def cell_cost(limit: Filter, loss: Loss, relation: Relation) -> Cost:
+    """What a loss about a cell, for units that leave or enter it, costs where the largest cell is charged.
+
+    Under replace a unit may move to another cell, or change in its own: docs/proofs/filter.md, Section 4.
+    """
+    once = limit.cost(loss)
+    return Cost.largest((once + once, limit.cost(loss.under(relation)))) if relation == "replace" else once

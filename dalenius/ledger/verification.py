@@ -69,7 +69,7 @@ class Replay:
         assert terms is not None
         fields, cost = entry.fields, _cost(entry, entry.fields["cost"])
         cell = None if fields["cell"] is None else Cell(**fields["cell"])
-        whole, fresh = balances.raised(self, entry.account, cost, cell, terms.limit, terms.how_many)
+        whole, fresh = balances.raised(self, entry.account, cost, cell, terms.limit)
         _require(fresh[TOTAL] == fields["total"], entry, "states a total that its charges do not add up to")
         _require(terms.limit.accepts(whole), entry, "is above the budget")
         self.kept[entry.account].update(fresh | self._allowed(entry))

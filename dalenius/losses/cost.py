@@ -34,11 +34,11 @@ class Cost:
         return Cost({name: _plus(self.amounts[name], other.amounts[name]) for name in sorted(both)})
 
     @staticmethod
-    def largest(costs: Iterable[Cost], how_many: int = 1) -> Cost:
-        """Gauge by gauge, the largest amounts added up: what disjoint units may cost at most."""
+    def largest(costs: Iterable[Cost]) -> Cost:
+        """Gauge by gauge, the largest measure and the largest slack: what any one of them costs at most."""
         each = list(costs)
         names = set.intersection(*(set(cost.amounts) for cost in each)) if each else set()
-        return Cost({name: _top([cost.amounts[name] for cost in each], how_many) for name in sorted(names)})
+        return Cost({name: _top([cost.amounts[name] for cost in each]) for name in sorted(names)})
 
     def to_json(self) -> str:
         """Measures and slacks in steps."""
@@ -54,6 +54,5 @@ def _plus(one: Amount, other: Amount) -> Amount:
     return one[0] + other[0], one[1] + other[1]
 
 
-def _top(amounts: list[Amount], how_many: int) -> Amount:
-    measures, slacks = (sorted((a[i] for a in amounts), reverse=True)[:how_many] for i in (0, 1))
-    return sum(measures), sum(slacks)
+def _top(amounts: list[Amount]) -> Amount:
+    return max(amount[0] for amount in amounts), max(amount[1] for amount in amounts)

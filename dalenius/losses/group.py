@@ -114,6 +114,13 @@ class GroupPair(Pair):
         return (-top, top)
 
     @property
+    def largest(self) -> Fraction | None:
+        """k times the largest of one step, where that is known as a rational."""
+        known = [getattr(step, "largest", None) for step in self.steps]
+        exact = [value for value in known if isinstance(value, Fraction)]
+        return self.size * max(exact) if len(exact) == len(known) else None
+
+    @property
     def infinite_mass(self) -> tuple[float, float]:
         """At most what the bound leaves at k times the top loss of a step."""
         return (0.0, min(float(self._above(np.array([math.inf]))[0]), 1.0) if self._leaks else 0.0)

@@ -290,7 +290,7 @@ def test_a_refusal_charges_nothing_and_its_remedy_applied_succeeds(asked: Loss, 
     people.record(before)
     held = state(people)
     with pytest.raises(
-        BudgetExceeded, match=r"wards needs epsilon .* is left on people, of epsilon 1"
+        BudgetExceeded, match=r"wards needs epsilon .* still fits on people, of epsilon 1"
     ) as found:
         people.reserve(asked, by="ana", purpose="wards")
     error = found.value

@@ -130,7 +130,7 @@ def test_a_removed_entry_whose_followers_are_renumbered_is_found(path: Path) -> 
         "DELETE FROM balances WHERE scope LIKE 'rule%'",
         "UPDATE balances SET text = replace(text, '3', '9') WHERE scope LIKE 'rule%'",
         "DELETE FROM balances WHERE scope LIKE 'cell%'",
-        "UPDATE balances SET text = '{}' WHERE scope LIKE 'tops%'",
+        "UPDATE balances SET text = '{}' WHERE scope LIKE 'top %'",
         "INSERT INTO balances VALUES ('people', 'cell more', '{\"pure\":[0,0]}')",
         "UPDATE accounts SET text = replace(text, 'person', 'visit') WHERE name = 'people'",
         "UPDATE accounts SET text = replace(text, '10', '99') WHERE name = 'people'",
