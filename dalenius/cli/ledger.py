@@ -14,9 +14,8 @@ from dalenius.cli.output import emit_json, exact
 from dalenius.errors import BudgetExceeded, InvalidArgument
 
 if TYPE_CHECKING:
-    from dalenius.ledger import Account, Ledger
+    from dalenius.ledger import Ledger
     from dalenius.ledger.overview import Overview
-    from dalenius.losses.loss import Loss
     from dalenius.privacy.unit import Relation, Window
 
 Where = Annotated[
@@ -140,7 +139,7 @@ def charge(
         paying = named if cell is None else named.cell(*_cell(cell))
         try:
             if dry_run:
-                _try(paying, asked.group(per_unit), by, purpose)
+                paying.check(asked, by=by, purpose=purpose, per_unit=per_unit)
                 entry, said = None, f"would be accepted by {account}"
             else:
                 entry = paying.record(asked, by=by, purpose=purpose, note=note, per_unit=per_unit)
@@ -268,19 +267,6 @@ def _print(accounts: list[Overview]) -> None:
     console = Console()
     for index, one in enumerate(accounts):
         console.print(*([""] if index else []), one)
-
-
-def _try(account: Account, loss: Loss, by: str, purpose: str) -> None:
-    """Refuse as a charge would; nothing is charged."""
-    if not account.accepts(loss, by=by, purpose=purpose):
-        left, needed = account.left_for(by=by, purpose=purpose), loss.epsilon(account.terms.limit.delta).upper
-        raise BudgetExceeded(
-            f"This release needs epsilon {needed:.4g} and would be refused on {account.name}.",
-            remedy=f"The largest that would be accepted: {left}.",
-            needed=needed,
-            left=left.epsilon,
-            largest=left.loss,
-        )
 
 
 def _cell(text: str) -> tuple[str, str]:
