@@ -125,7 +125,7 @@ class Filled:
         from dalenius.ledger.entry import Entry
 
         terms = self.people.terms
-        said = {loss: Charge(loss, loss, "ana", "wards", "").fields for loss in self.losses}
+        said = {loss: Charge(loss, loss, terms.cost(loss), "ana", "wards").fields for loss in self.losses}
         with self.ledger.store.write(durable=False) as transaction:
             total = balances.total(transaction, terms.name, "", terms.limit)
             at = moment(transaction.head())

@@ -140,14 +140,14 @@ class Account:
     def accepts(self, loss: Loss, *, by: str = "", purpose: str = "") -> bool:
         """Whether a charge would be accepted now. Nothing is charged."""
         _texts(by=by, purpose=purpose)
-        asked = Charge(loss, self._seen(loss, 1), by, purpose, "", self._cell)
+        asked = self._asked(loss, 1, by=by, purpose=purpose)
         with self.ledger.store.read() as snapshot:
             return accepted(snapshot, self.terms, asked, seen_at(snapshot.head()))
 
     def check(self, loss: Loss, *, by: str = "", purpose: str = "", per_unit: int = 1) -> None:
         """Refuse as a charge would. Nothing is charged."""
         _texts(by=by, purpose=purpose)
-        asked = Charge(loss, self._seen(loss, per_unit), by, purpose, "", self._cell)
+        asked = self._asked(loss, per_unit, by=by, purpose=purpose)
         try:
             with self.ledger.store.read() as snapshot:
                 weighed(snapshot, self.terms, asked, seen_at(snapshot.head()))
@@ -156,9 +156,8 @@ class Account:
 
     def _charge(self, loss: Loss, per_unit: int, event: str, **said: str) -> Entry:
         _texts(**said)
-        asked = Charge(loss, self._seen(loss, per_unit), **said, cell=self._cell)
-        # Measured before the ledger is held, and remembered; a refusal is explained after it.
-        (self.terms.cost if self._cell is None else self.terms.cell_cost)(asked.loss)
+        # Measured before the ledger is held; a refusal is explained after it.
+        asked = self._asked(loss, per_unit, **said)
         try:
             with self.ledger.store.write(durable=True) as transaction:
                 entry = charge(transaction, self.terms, asked, event)
@@ -168,6 +167,12 @@ class Account:
             raise self._refusal(asked, per_unit, found.allowance) from None
         self.ledger.anchored(entry)
         return entry
+
+    def _asked(self, loss: Loss, per_unit: int, **said: str) -> Charge:
+        """A charge of a loss, measured."""
+        seen = self._seen(loss, per_unit)
+        cost = self.terms.cost(seen) if self._cell is None else self.terms.cell_cost(seen)
+        return Charge(loss, seen, cost, **said, cell=self._cell)
 
     def _seen(self, loss: Loss, per_unit: int) -> Loss:
         """A loss as the account's unit sees it."""
@@ -189,7 +194,7 @@ class Account:
             at = seen_at(snapshot.head())
 
             def fits(loss: Loss) -> bool:
-                other = replace(asked, stated=loss, loss=self._seen(loss, per_unit))
+                other = self._asked(loss, per_unit, by=asked.by, purpose=asked.purpose)
                 return accepted(snapshot, self.terms, other, at)
 
             return refusal(self.terms, asked, allowance, room(snapshot, self.terms, asked, at), fits)
@@ -259,10 +264,10 @@ class Account:
         with self.ledger.store.read() as snapshot:
             at = seen_at(snapshot.head())
             none = Pure(0, relation=self.unit.relation if self._cell is None else "add_remove")
-            asked = Charge(none, none, by, purpose, "", self._cell)
+            asked = self._asked(none, 1, by=by, purpose=purpose)
 
             def fits(loss: Loss) -> bool:
-                return accepted(snapshot, self.terms, replace(asked, loss=loss), at)
+                return accepted(snapshot, self.terms, self._asked(loss, 1, by=by, purpose=purpose), at)
 
             delta = self.terms.limit.delta
             loss = largest(room(snapshot, self.terms, asked, at), delta, fits)

@@ -40,9 +40,11 @@ class Charge:
     stated: Loss
     """As its mechanism states it, which may be for smaller units, or under another relation."""
     loss: Loss
-    by: str
-    purpose: str
-    note: str
+    cost: Cost
+    """On the gauges of the account."""
+    by: str = ""
+    purpose: str = ""
+    note: str = ""
     cell: Cell | None = None
 
     @property
@@ -82,8 +84,7 @@ def weighed(
     snapshot: Snapshot, terms: Terms, asked: Charge, at: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """The balances with a charge, and what it costs on the account and on each allowance; or `TooMuch`."""
-    cost = terms.cost(asked.loss) if asked.cell is None else terms.cell_cost(asked.loss)
-    whole, fresh = balances.raised(snapshot, terms.name, cost, asked.cell, terms.limit)
+    whole, fresh = balances.raised(snapshot, terms.name, asked.cost, asked.cell, terms.limit)
     shares = {}
     # An allowance is asked first: where both refuse, it is the nearer limit.
     for allowance in covering(snapshot, terms, asked):
@@ -94,7 +95,7 @@ def weighed(
         fresh[scope], shares[scope] = total.to_json(), share.to_json()
     if not terms.limit.accepts(whole):
         raise TooMuch
-    return fresh, {"cost": cost.to_json(), "allowances": shares}
+    return fresh, {"cost": asked.cost.to_json(), "allowances": shares}
 
 
 def _share(terms: Terms, allowance: Allowance, asked: Charge) -> Cost:

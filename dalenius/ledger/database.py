@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, TypeVar
 
 from dalenius.errors import LedgerError, LedgerLocked, LedgerUnreachable
+from dalenius.ledger.entry import Head
 from dalenius.ledger.pool import Pool, abandon
 from dalenius.ledger.rows import STEPS, Channel, Reading, Writing
 from dalenius.ledger.store import OnStep
@@ -30,6 +31,7 @@ class Database(ABC):
     def __init__(self, timeout: float, on_step: OnStep | None) -> None:
         self.timeout = timeout
         self.on_step = on_step
+        self._newest: Head | None = None
 
     @abstractmethod
     def _turn(self) -> AbstractContextManager[None]:
@@ -49,8 +51,11 @@ class Database(ABC):
         with self._turn():
             with self._block(durable) as channel:
                 self._step("begin")
-                yield Writing(channel, self._step)
+                writing = Writing(channel, self._step, self._newest)
+                yield writing
                 self._step("before commit")
+            # What this process wrote need not be read again while it is still the newest.
+            self._newest = writing.head_seen
             self._step("after commit")
 
     @contextmanager

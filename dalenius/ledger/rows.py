@@ -31,6 +31,7 @@ _LAST = "\U0010ffff"
 _UNKEPT = re.compile("[\0\ud800-\udfff\U0010ffff]")
 
 _HEAD = "SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1"
+_NEWEST = "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
 _COUNT = "SELECT count(*) FROM entries"
 _ENTRIES = "SELECT number, account, hash, body FROM entries WHERE number > ? AND number <= ?"
 _RESERVATIONS = "SELECT number, account, owner, text FROM reservations"
@@ -123,15 +124,22 @@ class Reading:
 class Writing(Reading):
     """A transaction, by SQL."""
 
-    def __init__(self, channel: Channel, step: OnStep) -> None:
+    def __init__(self, channel: Channel, step: OnStep, known: Head | None = None) -> None:
         super().__init__(channel)
-        self._step = step
+        self._step, self._known = step, known
         self._head: Head | None = None
 
     def head(self) -> Head | None:
-        """The newest entry's number, hash and time."""
+        """The newest entry's number, hash and time: as known, where that is still the newest."""
         if self._head is None:
-            self._head = super().head()
+            newest = self._channel.rows(_NEWEST) if self._known is not None else []
+            same = self._known is not None and newest == [(self._known.number, self._known.hash)]
+            self._head = self._known if same else super().head()
+        return self._head
+
+    @property
+    def head_seen(self) -> Head | None:
+        """The newest entry, where it was asked for or appended here."""
         return self._head
 
     def append(self, entry: Entry) -> None:

@@ -369,7 +369,12 @@ def test_verify_holds_no_history(tmp_path: Path) -> None:
             people = ledger.open("people", unit=PERSON, budget=dp.Budget(10**6))
             with ledger.store.write(False) as transaction:
                 for _ in range(count):
-                    charge(transaction, people.terms, Charge(Pure(1), Pure(1), "ana", "", ""), "record")
+                    charge(
+                        transaction,
+                        people.terms,
+                        Charge(Pure(1), Pure(1), people.terms.cost(Pure(1)), "ana"),
+                        "record",
+                    )
             assert ledger.verify() == count + 1
             peaks.append(_peak(ledger.verify))
     assert peaks[1] < peaks[0] + 100_000
