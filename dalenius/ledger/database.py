@@ -14,9 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, TypeVar
 
 from dalenius.errors import LedgerError, LedgerLocked, LedgerUnreachable
-from dalenius.ledger.entry import Head
 from dalenius.ledger.pool import Pool, abandon
-from dalenius.ledger.rows import STEPS, Channel, Reading, Writing
+from dalenius.ledger.rows import STEPS, Channel, Known, Reading, Writing
 from dalenius.ledger.store import OnStep
 
 C = TypeVar("C")
@@ -31,7 +30,7 @@ class Database(ABC):
     def __init__(self, timeout: float, on_step: OnStep | None) -> None:
         self.timeout = timeout
         self.on_step = on_step
-        self._newest: Head | None = None
+        self._known = Known()
 
     @abstractmethod
     def _turn(self) -> AbstractContextManager[None]:
@@ -49,13 +48,13 @@ class Database(ABC):
     def write(self, durable: bool) -> Iterator[Writing]:
         """A block that may change the store: exclusive, all or nothing."""
         with self._turn():
+            known, self._known = self._known, Known()
             with self._block(durable) as channel:
                 self._step("begin")
-                writing = Writing(channel, self._step, self._newest)
-                yield writing
+                yield Writing(channel, self._step, known)
                 self._step("before commit")
-            # What this process wrote need not be read again while it is still the newest.
-            self._newest = writing.head_seen
+            # Only what was committed is known.
+            self._known = known
             self._step("after commit")
 
     @contextmanager

@@ -27,6 +27,8 @@ STEPS = (
     "after commit",
 )
 
+_REMEMBERED = 4096
+"""How many balances are remembered, at most, before they are looked up again."""
 _LAST = "\U0010ffff"
 _UNKEPT = re.compile("[\0\ud800-\udfff\U0010ffff]")
 
@@ -44,6 +46,9 @@ _SET_BALANCE = (
 
 class Channel(Protocol):
     """A connection inside a transaction. SQL has `?` for its values; errors are of our tree."""
+
+    def check(self) -> None:
+        """Refuse once the block is left, and in a child process."""
 
     def commit(self) -> None:
         """Make it so; nothing can be asked afterwards."""
@@ -121,26 +126,56 @@ class Reading:
         return [Reservation(*row) for row in self._channel.rows(f"{sql} ORDER BY number", *named)]
 
 
-class Writing(Reading):
-    """A transaction, by SQL."""
+class Known:
+    """What this process wrote last. While its head is the newest, nobody wrote since: all change appends."""
 
-    def __init__(self, channel: Channel, step: OnStep, known: Head | None = None) -> None:
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self.balances: dict[tuple[str, str], str | None] = {}
+        self.found: dict[tuple[str, str], dict[str, str]] = {}
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self.head = None
+        self.balances.clear()
+        self.found.clear()
+
+
+class Writing(Reading):
+    """A transaction, by SQL; what is known is not asked for again."""
+
+    def __init__(self, channel: Channel, step: OnStep, known: Known) -> None:
         super().__init__(channel)
         self._step, self._known = step, known
         self._head: Head | None = None
+        newest = channel.rows(_NEWEST) if known.head is not None else []
+        if known.head is not None and newest == [known.head[:2]] and len(known.balances) < _REMEMBERED:
+            self._head = known.head
+        else:
+            known.forget()
 
     def head(self) -> Head | None:
-        """The newest entry's number, hash and time: as known, where that is still the newest."""
+        """The newest entry's number, hash and time."""
+        self._channel.check()
         if self._head is None:
-            newest = self._channel.rows(_NEWEST) if self._known is not None else []
-            same = self._known is not None and newest == [(self._known.number, self._known.hash)]
-            self._head = self._known if same else super().head()
+            self._head = self._known.head = super().head()
         return self._head
 
-    @property
-    def head_seen(self) -> Head | None:
-        """The newest entry, where it was asked for or appended here."""
-        return self._head
+    def balance(self, account: str, scope: str) -> str | None:
+        """The balance of one scope of an account; None where none was set."""
+        self._channel.check()
+        key, kept = (account, scope), self._known.balances
+        if key not in kept:
+            kept[key] = super().balance(account, scope)
+        return kept[key]
+
+    def balances(self, account: str, prefix: str = "") -> dict[str, str]:
+        """The balances of all scopes that begin with `prefix`, in their order."""
+        self._channel.check()
+        key, found = (account, prefix), self._known.found
+        if key not in found:
+            found[key] = super().balances(account, prefix)
+        return dict(found[key])
 
     def append(self, entry: Entry) -> None:
         """Add the entry after the head; any other is refused."""
@@ -151,7 +186,7 @@ class Writing(Reading):
             )
         sql = "INSERT INTO entries (number, account, hash, body) VALUES (?, ?, ?, ?)"
         self._channel.run(sql, entry.number, _plain(entry.account), entry.hash, entry.body)
-        self._head = entry.head
+        self._head = self._known.head = entry.head
         self._step("append")
 
     def add_account(self, name: str, text: str) -> None:
@@ -166,6 +201,9 @@ class Writing(Reading):
     def set_balance(self, account: str, scope: str, text: str) -> None:
         """Set the balance of one scope of an account."""
         self._channel.run(_SET_BALANCE, _plain(account), _plain(scope), _plain(text))
+        self._known.balances[account, scope] = text
+        for key in [key for key in self._known.found if key[0] == account and scope.startswith(key[1])]:
+            del self._known.found[key]
         self._step("set balance")
 
     def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:

@@ -297,3 +297,30 @@ def test_many_entries_are_read_few_at_a_time(shared: Any, append: Append) -> Non
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert size > 3_000_000 and peak < size / 4
+
+
+def test_what_was_undone_is_not_remembered(store: Store, append: Append) -> None:
+    with store.write(True) as transaction:
+        append(transaction)
+        transaction.set_balance("people", "a", "1")
+        assert transaction.balances("people", "a") == {"a": "1"}
+    with pytest.raises(ZeroDivisionError), store.write(True) as transaction:
+        append(transaction)
+        transaction.set_balance("people", "a", "2")
+        raise ZeroDivisionError
+    with store.write(True) as transaction:
+        assert transaction.head() is not None and transaction.head().number == 1
+        assert transaction.balance("people", "a") == "1"
+        assert transaction.balances("people", "a") == {"a": "1"}
+
+
+def test_what_another_wrote_is_seen_by_who_remembers(shared: Any, append: Append) -> None:
+    one, other = shared.open(), shared.open()
+    for n, store in enumerate((one, other, one, one, other, other, one)):
+        with store.write(True) as transaction:
+            head = transaction.head()
+            assert (0 if head is None else head.number) == n
+            assert transaction.balance("people", "a") == (str(n) if n else None)
+            assert transaction.balances("people", "a") == ({"a": str(n)} if n else {})
+            append(transaction)
+            transaction.set_balance("people", "a", str(n + 1))
