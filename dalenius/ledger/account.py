@@ -125,14 +125,20 @@ class Account:
         """Charge a batch whose losses are all fixed now as one, composed as tightly as fixed losses allow."""
         return self.reserve(compose(losses), by=by, purpose=purpose, note=note)
 
-    def pay(self, loss: Loss, *, by: str, purpose: str) -> Stamp:
-        """Charge a session whose answers all come later, for `mechanism.start(account)`."""
-        with self.reserve(loss, by=by, purpose=purpose) as reservation:
+    def pay(self, mechanism: Mechanism, *, by: str, purpose: str) -> Stamp:
+        """Charge a session whose answers come later, for `mechanism.start(account)`."""
+        made_by = mechanism.to_json()
+        with self.reserve(mechanism.loss, by=by, purpose=purpose) as reservation:
             line = reservation.line()
             reservation.end("commit")
 
         def stamped(release: Release) -> Release:
             reservation.check(release)
+            if release.receipt.mechanism != made_by or not release.receipt.bounds:
+                raise InvalidArgument(
+                    "This release is not an answer of the session that was paid for.",
+                    remedy="Spend it by itself.",
+                )
             return self.signed(release.charged(line))
 
         return stamped
@@ -160,6 +166,7 @@ class Account:
         asked = self._asked(loss, per_unit, **said)
         try:
             with self.ledger.store.write(durable=True) as transaction:
+                self.ledger.guard(transaction)
                 entry = charge(transaction, self.terms, asked, event)
                 if event == "reserve":
                     transaction.add_reservation(entry.number, self.name, _owner(os.getpid()), "")
@@ -172,13 +179,14 @@ class Account:
         """A charge of a loss, measured."""
         seen = self._seen(loss, per_unit)
         cost = self.terms.cost(seen) if self._cell is None else self.terms.cell_cost(seen)
-        return Charge(loss, seen, cost, **said, cell=self._cell)
+        return Charge(loss, seen, cost, **said, cell=self._cell, per_unit=per_unit)
 
     def _seen(self, loss: Loss, per_unit: int) -> Loss:
         """A loss as the account's unit sees it."""
         if not isinstance(loss, Loss):
             raise InvalidArgument("A charge is a loss.", remedy="Pass a loss, such as mechanism.loss.")
         if per_unit != 1:
+            self._counted(loss)
             loss = loss.group(numbers.count(per_unit, "per_unit"))
         if self._cell is None:
             return loss if loss.relation == self.unit.relation else loss.under(self.unit.relation)
@@ -188,6 +196,15 @@ class Account:
                 remedy='State losses about cells for relation="add_remove".',
             )
         return loss
+
+    @staticmethod
+    def _counted(loss: Loss) -> None:
+        """How many smaller units one has may change with it, which only add_remove covers."""
+        if loss.relation != "add_remove":
+            raise NotSound(
+                f"A loss under {loss.relation} does not cover a change in how many smaller units one has.",
+                remedy='State losses of smaller units for relation="add_remove".',
+            )
 
     def _refusal(self, asked: Charge, per_unit: int, allowance: Allowance | None) -> BudgetExceeded:
         with self.ledger.store.read() as snapshot:
@@ -222,6 +239,7 @@ class Account:
         _texts(by=by or "", purpose=purpose or "")
         replace(self.unit, window=window)
         with self.ledger.store.write(durable=True) as transaction:
+            self.ledger.guard(transaction)
             head = transaction.head()
             number = 1 if head is None else head.number + 1
             rule = Allowance(number, budget.filter, by, purpose, window)

@@ -46,13 +46,14 @@ class Charge:
     purpose: str = ""
     note: str = ""
     cell: Cell | None = None
+    per_unit: int = 1
 
     @property
     def fields(self) -> dict[str, Any]:
         """As an entry states it."""
         cell = None if self.cell is None else {"division": self.cell.division, "name": self.cell.name}
         said = {"by": self.by, "purpose": self.purpose, "note": self.note, "cell": cell}
-        return {"loss": _plain(self.loss), **said}
+        return {"loss": _plain(self.loss), "per_unit": self.per_unit, **said}
 
 
 @lru_cache(maxsize=1024)

@@ -24,7 +24,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from dalenius.errors import InvalidArgument, LedgerBehind, LedgerReadOnly, ReservationLost
+from dalenius.errors import (
+    InvalidArgument,
+    LedgerBehind,
+    LedgerCorrupt,
+    LedgerReadOnly,
+    ReservationLost,
+)
 from dalenius.ledger import anchor as anchors
 from dalenius.ledger import signing
 from dalenius.ledger.account import Account
@@ -35,7 +41,7 @@ from dalenius.ledger.entry import Entry
 from dalenius.ledger.memory import MemoryStore
 from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import end_reservation
-from dalenius.ledger.store import TIMEOUT, Store, open_store
+from dalenius.ledger.store import TIMEOUT, Snapshot, Store, open_store
 from dalenius.ledger.terms import Terms
 from dalenius.ledger.verification import verify
 from dalenius.privacy.unit import Unit
@@ -86,6 +92,7 @@ class Ledger:
         if known is not None:
             return self._opened(terms, known)
         with self.store.write(durable=True) as transaction:
+            self.guard(transaction)
             accounts = transaction.accounts()
             if name in accounts:
                 return self._opened(terms, accounts[name])
@@ -126,10 +133,13 @@ class Ledger:
         with self.store.read() as snapshot:
             yield from snapshot.entries()
 
-    def verify(self) -> int:
-        """Check every entry against the chain, and every balance against the entries; how many there are."""
+    def verify(self, *, costs: bool = False) -> int:
+        """Check every entry against the chain, and every balance against the entries; how many there are.
+
+        With `costs` every loss is measured again, which takes longer.
+        """
         with self.store.read() as snapshot:
-            count = verify(snapshot)
+            count = verify(snapshot, costs=costs)
             if self._anchor is not None and (known := anchors.read_file(self._anchor)) is not None:
                 anchors.check(snapshot, known)
         return count
@@ -144,6 +154,11 @@ class Ledger:
         """Refuse where the ledger is behind an anchor that was kept elsewhere."""
         with self.store.read() as snapshot:
             anchors.check(snapshot, Anchor.read(anchor) if isinstance(anchor, str) else anchor)
+
+    def guard(self, snapshot: Snapshot) -> None:
+        """Refuse to go on where the ledger fell behind its anchor while it was open."""
+        if self._anchor is not None and (known := anchors.read_file(self._anchor)) is not None:
+            anchors.check(snapshot, known)
 
     def anchored(self, entry: Entry) -> None:
         """Move the anchor file on to an entry."""
@@ -174,7 +189,7 @@ class Ledger:
     def sweep(self) -> list[int]:
         """Forfeit the reservations of processes that have ended; their charges stay. The entries' numbers."""
         with self.store.read() as snapshot:
-            found = [one for one in snapshot.reservations() if not Owner.read(one.owner).alive]
+            found = [one for one in snapshot.reservations() if _ended(one.owner)]
         ended = []
         for one in found:
             # Another process may have found it first.
@@ -236,6 +251,14 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _ended(owner: str) -> bool:
+    """Whether the process that reserved is known to be gone; what cannot be read is not."""
+    try:
+        return not Owner.read(owner).alive
+    except LedgerCorrupt:
+        return False
 
 
 def _feed(file: IO[bytes], update: Callable[[bytes], None]) -> None:

@@ -50,6 +50,10 @@ class Owner:
             raise LedgerCorrupt(
                 "The owner of a reservation cannot be read.", remedy="Forfeit the reservation by its number."
             ) from None
+        if not all(isinstance(text, str) for text in (host, boot, start)) or type(pid) is not int:
+            raise LedgerCorrupt(
+                "The owner of a reservation cannot be read.", remedy="Forfeit the reservation by its number."
+            )
         return Owner(host, boot, pid, start)
 
     def __str__(self) -> str:

@@ -45,6 +45,11 @@ class Reservation:
                 remedy="Reserve the loss that release.receipt.loss states.",
             )
         unit, own = receipt.unit, self.account.unit
+        if unit is not None and unit.relation != receipt.loss.relation:
+            raise InvalidArgument(
+                f"This release says {unit.relation}, and its loss is for {receipt.loss.relation}.",
+                remedy="Make the release with a unit of the relation that its loss has.",
+            )
         same = unit is not None and replace(unit, relation=own.relation) == own
         if self._same_unit and unit is not None and not same:
             raise InvalidArgument(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from dalenius.errors import LedgerCorrupt
 from dalenius.ledger import balances
@@ -12,16 +15,20 @@ from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Snapshot
 from dalenius.ledger.terms import Terms
 from dalenius.losses.cost import Cost
+from dalenius.losses.loss import Loss
 
 
-def verify(snapshot: Snapshot) -> int:
-    """Check every entry and every balance; how many entries there are."""
-    replay = Replay()
+def verify(snapshot: Snapshot, *, costs: bool = False) -> int:
+    """Check every entry and every balance; how many entries there are.
+
+    With `costs` every loss is measured again: no charge may be below what this version measures.
+    """
+    replay = Replay(costs)
     count = 0
     for entry in chained(snapshot.entries()):
         try:
             replay.follow(entry)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise _wrong(f"Entry {entry.number} does not say what its event must.") from None
         count = entry.number
     replay.compare(snapshot)
@@ -31,7 +38,8 @@ def verify(snapshot: Snapshot) -> int:
 class Replay:
     """What follows from the entries so far. It looks like a snapshot, so charges are replayed as made."""
 
-    def __init__(self) -> None:
+    def __init__(self, costs: bool = False) -> None:
+        self.costs = costs
         self.terms: dict[str, Terms] = {}
         self.opened: dict[str, str] = {}
         self.kept: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -50,8 +58,11 @@ class Replay:
         match entry.event:
             case "open":
                 _require(entry.account not in self.opened, entry, "opens an account again")
+                terms = Terms.from_json(entry.account, entry.fields["terms"])
+                taken = terms.source is not None and terms.source in {t.source for t in self.terms.values()}
+                _require(not taken, entry, "opens a second account on one source")
                 self.opened[entry.account] = entry.fields["terms"]
-                self.terms[entry.account] = Terms.from_json(entry.account, entry.fields["terms"])
+                self.terms[entry.account] = terms
             case "allow":
                 text = entry.fields["allowance"]
                 rule = Allowance.from_json(text)
@@ -69,6 +80,8 @@ class Replay:
         assert terms is not None
         fields, cost = entry.fields, _cost(entry, entry.fields["cost"])
         cell = None if fields["cell"] is None else Cell(**fields["cell"])
+        if self.costs:
+            _require(_covers(cost, _measured(terms, fields, cell)), entry, "charges less than its loss costs")
         whole, fresh = balances.raised(self, entry.account, cost, cell, terms.limit)
         _require(fresh[TOTAL] == fields["total"], entry, "states a total that its charges do not add up to")
         _require(terms.limit.accepts(whole), entry, "is above the budget")
@@ -99,6 +112,19 @@ class Replay:
                 raise _wrong(f"The balances of {name} are not those that its entries add up to.")
         if {one.number: one.account for one in snapshot.reservations()} != self.open:
             raise _wrong("The open reservations are not those that the entries leave open.")
+
+
+def _measured(terms: Terms, fields: Mapping[str, Any], cell: Cell | None) -> Cost:
+    loss = Loss.from_json(json.dumps(fields["loss"]))
+    return terms.cost(loss) if cell is None else terms.cell_cost(loss)
+
+
+def _covers(stated: Cost, measured: Cost) -> bool:
+    """Whether no gauge was charged less than is measured, and none that does not hold the loss."""
+    return all(
+        name in measured.amounts and all(a >= b for a, b in zip(amount, measured.amounts[name], strict=True))
+        for name, amount in stated.amounts.items()
+    )
 
 
 def _cost(entry: Entry, text: str) -> Cost:

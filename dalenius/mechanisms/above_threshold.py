@@ -10,6 +10,7 @@ import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.losses.loss import Loss
 from dalenius.mechanisms.mechanism import Payer, Stamp
 from dalenius.privacy.unit import Unit
 from dalenius.release import Cell, Release
@@ -44,10 +45,21 @@ class Single:
             )
 
 
+def whom_for(loss: Loss, account: Payer | None, unit: Unit | None) -> Unit | None:
+    """Whom a session protects: the account's unit, where there is one."""
+    whom = unit if account is None else account.unit_for(loss)
+    if unit is not None and unit != whom:
+        raise InvalidArgument(
+            f"This session is for {unit}; the account is for {whom}.",
+            remedy="Leave unit out, or charge an account of that unit.",
+        )
+    return whom
+
+
 def paid(mechanism: Any, account: Payer | None, unit: Unit | None, by: str, purpose: str) -> Stamp:
     """Charge a session to an account, if there is one; a unit that does not fit is refused first."""
     mechanism.released([], unit)
-    return unpaid if account is None else account.pay(mechanism.loss, by=by, purpose=purpose)
+    return unpaid if account is None else account.pay(mechanism, by=by, purpose=purpose)
 
 
 def unpaid(release: Release) -> Release:

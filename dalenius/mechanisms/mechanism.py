@@ -160,7 +160,7 @@ class Payer(Protocol):
     def unit_for(self, loss: Loss) -> Unit:
         """Whom it protects, under the relation of a loss."""
 
-    def pay(self, loss: Loss, *, by: str, purpose: str) -> Stamp:
+    def pay(self, mechanism: Mechanism, *, by: str, purpose: str) -> Stamp:
         """Charge a whole session now."""
 
 

@@ -32,7 +32,7 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.above_threshold import AboveThreshold, Answer, paid
+from dalenius.mechanisms.above_threshold import AboveThreshold, Answer, paid, whom_for
 from dalenius.mechanisms.gridded import (
     Bounded,
     default_grid,
@@ -131,7 +131,7 @@ class SparseVector(Mechanism, kind="sparse_vector"):
         self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
     ) -> AboveThreshold:
         """A session, all of whose answers together cost `loss`: charged now, where there is an account."""
-        whom = unit if account is None else account.unit_for(self.loss)
+        whom = whom_for(self.loss, account, unit)
         return AboveThreshold(self, whom, paid(self, account, whom, by, purpose))
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:

@@ -32,7 +32,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.above_threshold import paid
+from dalenius.mechanisms.above_threshold import paid, whom_for
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.mechanisms.mechanism import Mechanism, Payer
 from dalenius.mechanisms.reusable_holdout import Answer, ReusableHoldout
@@ -96,7 +96,7 @@ class Thresholdout(Mechanism, kind="thresholdout"):
         self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
     ) -> ReusableHoldout:
         """A session, all of whose answers together cost `loss`: charged now, where there is an account."""
-        whom = unit if account is None else account.unit_for(self.loss)
+        whom = whom_for(self.loss, account, unit)
         return ReusableHoldout(self, whom, paid(self, account, whom, by, purpose))
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -440,3 +441,23 @@ def test_a_charge_is_on_the_disk_before_data_is_read(place: Any, monkeypatch: py
     people.allow(dp.Budget(1), by="ana")
     people.ledger.open("more", unit=PERSON, budget=dp.Budget(1))
     assert written == [True] * 3
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero_out"])
+def test_smaller_units_may_change_in_number_which_only_add_remove_covers(relation: Any) -> None:
+    """Under replace the number of visits is free, and a person who is replaced may have another."""
+    unit = dp.Unit("person", relation=relation)
+    people = dp.Ledger.memory().open("people", unit=unit, budget=dp.Budget(epsilon=1))
+    with pytest.raises(NotSound, match="how many smaller units"):
+        people.record(Pure(0, relation=relation), per_unit=3)
+
+
+def test_a_receipt_that_claims_another_relation_than_its_loss_is_not_committed() -> None:
+    unit = dp.Unit("person", relation="replace")
+    people = dp.Ledger.memory().open("people", unit=unit, budget=dp.Budget(epsilon=1))
+    mechanism = mechanisms.Laplace(scale=10, sensitivity=1)
+    with people.reserve(mechanism.loss, by="ana") as reservation:
+        release = mechanism.release(3)
+        forged = replace(release, receipt=replace(release.receipt, unit=unit))
+        with pytest.raises(InvalidArgument, match="its loss is for add_remove"):
+            reservation.commit(forged)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dalenius as dp
-from dalenius.errors import BudgetExceeded
-from dalenius.mechanisms import SparseVector
+from dalenius.errors import BudgetExceeded, InvalidArgument
+from dalenius.mechanisms import Laplace, SparseVector
 
 
 def test_a_session_is_charged_once_and_every_answer_names_the_entry() -> None:
@@ -28,3 +28,19 @@ def test_a_session_is_charged_once_and_every_answer_names_the_entry() -> None:
 def test_without_an_account_a_session_says_so() -> None:
     session = SparseVector.calibrate(epsilon=1, sensitivity=1, threshold=100).start(unit=dp.Unit("person"))
     assert session.ask(0).receipt.charged == "uncharged"
+
+
+def test_a_session_for_others_than_the_account_protects_is_refused_before_it_is_charged() -> None:
+    people = dp.Ledger.memory().open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
+    mechanism = SparseVector.calibrate(epsilon=0.6, sensitivity=1, threshold=100)
+    with pytest.raises(InvalidArgument, match="the account is for person"):
+        mechanism.start(people, unit=dp.Unit("visit"), by="ana")
+    assert float(people.spent) == 0
+
+
+def test_what_a_session_was_paid_for_pays_for_nothing_else() -> None:
+    people = dp.Ledger.memory().open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
+    stamp = people.pay(SparseVector.calibrate(epsilon=0.5, sensitivity=1, threshold=10), by="ana", purpose="")
+    other = Laplace(scale=2, sensitivity=1).release(3, unit=people.unit)
+    with pytest.raises(InvalidArgument):
+        stamp(other)

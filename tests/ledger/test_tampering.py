@@ -378,3 +378,36 @@ def test_verify_holds_no_history(tmp_path: Path) -> None:
             assert ledger.verify() == count + 1
             peaks.append(_peak(ledger.verify))
     assert peaks[1] < peaks[0] + 100_000
+
+
+def test_a_ledger_that_fell_behind_its_anchor_while_open_takes_no_charge(tmp_path: Path) -> None:
+    """An older state is restored in place, under a process that goes on charging."""
+    where, anchor = tmp_path / "people.ledger", tmp_path / "anchor"
+    people = dp.Ledger(where, anchor=anchor).open("people", unit=dp.Unit("p"), budget=dp.Budget(epsilon=1))
+    people.record(Pure(0.1))
+    with sqlite3.connect(tmp_path / "backup") as backup, sqlite3.connect(where) as now:
+        now.backup(backup)
+    people.record(Pure(0.5))
+    with sqlite3.connect(tmp_path / "backup") as backup, sqlite3.connect(where) as now:
+        backup.backup(now)
+    with pytest.raises(LedgerBehind):
+        people.record(Pure(0.1))
+    with pytest.raises(LedgerBehind):
+        people.allow(dp.Budget(epsilon=1), by="ana")
+
+
+def test_measuring_again_finds_a_charge_below_its_loss() -> None:
+    """A forged entry at the end of the chain, well formed, that charges nothing for much."""
+    ledger = dp.Ledger.memory()
+    people = ledger.open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
+    people.record(Pure(0.25), by="ana")
+    with ledger.store.write(durable=True) as transaction:
+        charge(
+            transaction,
+            people.terms,
+            Charge(Pure(100), Pure(100), people.terms.cost(Pure(0)), "ana"),
+            "record",
+        )
+    assert ledger.verify() == 3
+    with pytest.raises(LedgerCorrupt, match="charges less than its loss costs"):
+        ledger.verify(costs=True)
