@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeAlias
 
 STEP = Fraction(1, math.lcm(*range(1, 31)) * 10**24)
@@ -42,6 +43,10 @@ class Cost:
 
     def to_json(self) -> str:
         """Measures and slacks in steps."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return _JSON.encode({name: self.amounts[name] for name in sorted(self.amounts)})
 
     @staticmethod
