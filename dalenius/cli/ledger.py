@@ -206,6 +206,7 @@ def verify(
     anchor: Annotated[
         str | None, typer.Option(help="An anchor kept elsewhere: its line, or its file.")
     ] = None,
+    costs: Annotated[bool, typer.Option("--costs", help="Measure every loss again.")] = False,
     json: Json = False,
 ) -> None:
     """Check every entry against the chain and an anchor, and every balance against the entries."""
@@ -213,7 +214,7 @@ def verify(
     with _existing(where) as ledger:
         if known is not None:
             ledger.check(known)
-        count, head = ledger.verify(), ledger.anchor()
+        count, head = ledger.verify(costs=costs), ledger.anchor()
     if json:
         emit_json({"entries": count, "anchor": None if head is None else str(head)})
         return

@@ -339,3 +339,9 @@ def _keys(value: object) -> list[str]:
     if isinstance(value, dict):
         return [*value, *(key for inner in value.values() for key in _keys(inner))]
     return [key for inner in value for key in _keys(inner)] if isinstance(value, list) else []
+
+
+def test_verify_measures_again_where_it_is_told_to(run: Run, where: str) -> None:
+    assert run("ledger", "charge", where, "people", "gaussian(20)")[0] in (0, 3)
+    assert run("ledger", "charge", where, "people", TENTH)[0] == 0
+    assert run("ledger", "verify", where, "--costs")[0] == 0
