@@ -17,7 +17,7 @@ from dalenius.losses import Gaussian, Pure
 
 
 @pytest.fixture
-def people() -> Account:
+def people(time: Clock) -> Account:
     return dp.Ledger.memory().open("people", unit=dp.Unit("person"), budget=dp.Budget(1))
 
 
