@@ -20,6 +20,7 @@ from dalenius.mechanisms.evaluation import Evaluation
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.unit import Unit
 from dalenius.release import EXACT, Entry, Receipt, Release
+from dalenius.release.digits import upward
 
 RECEIPT = Receipt(Pure(1), "{}", EXACT)
 ENTRY = Entry(account="people", number=7, hash="ab12", left="epsilon 0.3", signature="77ff")
@@ -281,3 +282,12 @@ def test_printing_alone_loads_rich() -> None:
     code = "import sys, dalenius.release; print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(3, 10), Fraction(1, 3), Fraction(2, 3), Fraction(7), Fraction(1, 10**9 + 7)]
+)
+def test_a_cost_as_a_float_is_not_below_it(epsilon: Fraction) -> None:
+    found = upward(epsilon)
+    assert Fraction(repr(found)) >= epsilon
+    assert found <= math.nextafter(float(epsilon), math.inf)

@@ -23,7 +23,6 @@ from dalenius.ledger import balances
 from dalenius.ledger.balances import RULE, TOTAL, Cell
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
-from dalenius.ledger.digits import at_least, at_most
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.fitting import largest
 from dalenius.ledger.owner import Owner
@@ -40,6 +39,7 @@ from dalenius.mechanisms.mechanism import Mechanism, Stamp
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit, Window
 from dalenius.release import Release
+from dalenius.release.digits import at_least, at_most, upward
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -270,7 +270,7 @@ class Account:
         """What was spent so far."""
         with self.ledger.store.read() as snapshot:
             total = self._total(snapshot)
-            return Spent(float(self.terms.limit.spent(total)), self.budget, snapshot.count(self.name))
+            return Spent(upward(self.terms.limit.spent(total)), self.budget, snapshot.count(self.name))
 
     @property
     def left(self) -> Left:

@@ -19,7 +19,6 @@ from dalenius.errors import BudgetExceeded, ClockWentBack
 from dalenius.ledger import balances
 from dalenius.ledger.balances import TOTAL, Cell
 from dalenius.ledger.budget import stated
-from dalenius.ledger.digits import at_least, at_most
 from dalenius.ledger.entry import Entry, Head
 from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
@@ -28,6 +27,7 @@ from dalenius.ledger.terms import Terms, cell_cost
 from dalenius.losses.cost import Cost
 from dalenius.losses.gauges import largest_loss
 from dalenius.losses.loss import Loss
+from dalenius.release.digits import at_least, at_most, upward
 
 PATIENCE = timedelta(seconds=5)
 """How far back a clock may step, as clocks do when they are set right; entries keep the later time."""
@@ -147,7 +147,7 @@ def refusal(
     left = 0.0 if largest is None else _epsilon(largest, limit.delta)
     needs = f"needs epsilon {at_most(needed)}" if math.isfinite(needed) else "has no finite epsilon"
     problem = (
-        f"{asked.purpose or 'This release'} {needs}; at most {at_least(left)} of its kind still fits "
+        f"{asked.purpose or 'This release'} {needs}; at most epsilon {at_least(left)} still fits "
         f"on {where}, of {stated(limit)}."
     )
     return BudgetExceeded(problem, remedy=remedy, needed=needed, left=left, largest=largest)
@@ -157,7 +157,7 @@ def _epsilon(loss: Loss, delta: Fraction) -> float:
     """The ε that one knows a loss by: its own where it is bounded, else that at the account's δ."""
     bounded = largest_loss(loss)
     if bounded is not None and not bounded[1]:
-        return float(bounded[0])
+        return upward(bounded[0])
     return loss.epsilon(delta).upper
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from dalenius.errors import InvalidArgument, LedgerCorrupt, UnknownLedger
 
-EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "divide", "accept")
+EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "accept")
 NOTHING = "0" * 64
 """What stands for the hash of the entry before the first."""
 

@@ -276,6 +276,6 @@ def _check_source(source: str | None, accounts: dict[str, str]) -> None:
 
 def _opened_otherwise(terms: Terms) -> InvalidArgument:
     return InvalidArgument(
-        f"The account {terms.name} is for {terms.unit} with {stated(terms.limit)}, and stays so.",
+        f"The account {terms.name} was opened for {terms.unit} with {stated(terms.limit)}: that is fixed.",
         remedy=f"Use ledger.account({terms.name!r}), or open one under another name for other data.",
     )

@@ -29,6 +29,7 @@ from dalenius.ledger.terms import Terms
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 from dalenius.losses.loss import Loss
+from dalenius.release.digits import upward
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -124,7 +125,7 @@ def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overv
             unit=str(terms.unit),
             budget=account.budget,
             left=1 - float(terms.limit.fullness(total)),
-            spent=float(terms.limit.spent(total)),
+            spent=upward(terms.limit.spent(total)),
             next=left.epsilon,
             next_loss=None if left.loss is None else spelled(shrunk(left.loss, Fraction(1)) or left.loss),
             spending=None if tally is None else tally.measured(ruler),
@@ -208,7 +209,7 @@ class Ruler:
     def spenders(self, sums: dict[str, Sum]) -> tuple[Spender, ...]:
         """The largest first."""
         found = ((name, one.total, one.charges) for name, one in sums.items())
-        rows = [Spender(name, self.share(t), float(self.limit.spent(t)), n) for name, t, n in found]
+        rows = [Spender(name, self.share(t), upward(self.limit.spent(t)), n) for name, t, n in found]
         return tuple(sorted(rows, key=lambda row: (-row.share, row.name)))
 
     def line(self, entry: Entry) -> Line:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit
+from dalenius.release.digits import at_most
 
 EXACT = "exact noise on whole grid steps, each record rounded by itself"
 """The numerical model of values that were quantized record by record."""
@@ -84,7 +84,7 @@ class Receipt:
     def cost(self) -> str:
         """The promise in words."""
         epsilon, delta = self.promise
-        return f"epsilon {_most(epsilon)}" + (f" at delta {float(delta):g}" if delta else "")
+        return f"epsilon {at_most(epsilon)}" + (f" at delta {float(delta):g}" if delta else "")
 
     @property
     def short(self) -> str:
@@ -135,10 +135,3 @@ class Receipt:
 
 def _hexadecimal(text: str) -> bool:
     return set(text) <= set("0123456789abcdef")
-
-
-def _most(epsilon: float) -> str:
-    """Four digits of the decimal it prints as, rounded up."""
-    if math.isinf(epsilon):
-        return "∞"
-    return f"{Decimal(repr(epsilon)).normalize(Context(prec=4, rounding=ROUND_CEILING)):f}"

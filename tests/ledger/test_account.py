@@ -77,7 +77,7 @@ def test_opening_is_idempotent_when_equal_and_refused_when_not(place: Any) -> No
     )
     for other in others:
         chosen = {"unit": PERSON, "budget": dp.Budget(1, 1e-6), "source": "register 2026"} | other
-        with pytest.raises(InvalidArgument, match="stays so"):
+        with pytest.raises(InvalidArgument, match="that is fixed"):
             ledger.open("people", **chosen)
     assert len(list(ledger.entries())) == 2 and ledger.verify() == 2
 

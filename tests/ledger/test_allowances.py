@@ -74,7 +74,7 @@ def test_a_refusal_names_the_allowance_and_its_remedy_succeeds(people: Account) 
     people.record(Pure(0.2), by="ana")
     with pytest.raises(
         BudgetExceeded,
-        match=r"0.1 of its kind still fits on the allowance \(by ana\) of people, of epsilon 0.3",
+        match=r"epsilon 0.1 still fits on the allowance \(by ana\) of people, of epsilon 0.3",
     ) as no:
         people.record(Pure(0.4), by="ana")
     assert no.value.remedy == "Try epsilon=0.1." and no.value.largest == Pure(Fraction(1, 10))
