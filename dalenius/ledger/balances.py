@@ -54,7 +54,8 @@ class Balances(Protocol):
 
 def allowances(snapshot: Balances, account: str) -> list[Allowance]:
     """Those of an account."""
-    return [Allowance.from_json(text) for text in snapshot.balances(account, f"{RULE}allowance ").values()]
+    kept = snapshot.balances(account, f"{RULE}allowance ")
+    return [Allowance.from_json(text) for text in kept.values()] if kept else []
 
 
 def total(snapshot: Balances, account: str, scope: str, limit: Filter) -> Cost:

@@ -170,15 +170,17 @@ def seen_at(head: Head | None) -> str:
 def moment(head: Head | None) -> str:
     """Now, and not before the newest entry; refused where the clock is far behind it."""
     now = datetime.now(UTC)
-    if head is not None and (newest := datetime.fromisoformat(head.at)) > now:
-        if newest - now > PATIENCE:
-            raise ClockWentBack(
-                f"The clock is {(newest - now).total_seconds():.0f} seconds behind the newest entry.",
-                remedy="Set the clock right, then try again.",
-            )
-        now = newest
-    return _written(now)
+    written = _written(now)
+    if head is None or head.at <= written:
+        return written
+    behind = datetime.fromisoformat(head.at) - now
+    if behind > PATIENCE:
+        raise ClockWentBack(
+            f"The clock is {behind.total_seconds():.0f} seconds behind the newest entry.",
+            remedy="Set the clock right, then try again.",
+        )
+    return head.at
 
 
 def _written(moment: datetime) -> str:
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -19,6 +19,17 @@ from dalenius.ledger.rows import STEPS, Channel, Known, Reading, Writing
 from dalenius.ledger.store import OnStep
 
 C = TypeVar("C")
+_PROCESS = object()
+"""Stands for this process: a child that is forked has another, at less than the price of `os.getpid`."""
+
+
+def _forked() -> None:
+    global _PROCESS
+    _PROCESS = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Database(ABC):
@@ -83,31 +94,23 @@ class Pooled(Database, Generic[C]):
         """Let go of the database; what was written stays."""
         self._pool.close()
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        pool, turn = self._pool, self._pool.turn
-        refuse_nesting(pool.writer)
-        if not turn.acquire(timeout=self.timeout):
-            raise locked(self.timeout)
-        pool.writer = threading.get_ident()
-        try:
-            yield
-        finally:
-            if pool.turn is turn:
-                pool.writer = None
-            turn.release()
+    def _turn(self) -> Turn[C]:
+        return Turn(self._pool, self.timeout)
 
     @contextmanager
     def _block(self, durable: bool | None) -> Iterator[Channel]:
         if durable is None:
             refuse_nesting(self._pool.writer)
         connection, channel = self._begun(durable)
-        process = os.getpid()
+        process = _PROCESS
         try:
-            with ending(channel):
-                yield channel
+            yield channel
+            channel.commit()
+        except BaseException:
+            channel.rollback()
+            raise
         finally:
-            if os.getpid() == process:
+            if _PROCESS is process:
                 self._pool.give(connection)
             else:
                 abandon(connection)
@@ -128,16 +131,35 @@ class Pooled(Database, Generic[C]):
                 raise
 
 
+class Turn(Generic[C]):
+    """The right of one thread of this process to write, for as long as it is entered."""
+
+    def __init__(self, pool: Pool[C], timeout: float) -> None:
+        self._pool, self._turn, self._timeout = pool, pool.turn, timeout
+
+    def __enter__(self) -> None:
+        refuse_nesting(self._pool.writer)
+        if not self._turn.acquire(timeout=self._timeout):
+            raise locked(self._timeout)
+        self._pool.writer = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        # A child process that was forked meanwhile has a turn of its own.
+        if self._pool.turn is self._turn:
+            self._pool.writer = None
+        self._turn.release()
+
+
 class Lasting:
     """How long a channel may be used: inside its block, in the process that began it."""
 
     def __init__(self) -> None:
-        self._process: int | None = os.getpid()
+        self._process: object = _PROCESS
         self.failed = False
 
     def check(self) -> None:
         """Refuse once the block is left, and in a child process."""
-        if self._process != os.getpid():
+        if self._process is not _PROCESS:
             raise LedgerError(
                 "A block of the ledger is used after its end, or in a child of the process that began it.",
                 remedy="Use what a block gives inside that block only.",
@@ -153,19 +175,8 @@ class Lasting:
 
     def end(self) -> bool:
         """Mark the end; whether it is this process's to end."""
-        ours, self._process = self._process == os.getpid(), None
+        ours, self._process = self._process is _PROCESS, None
         return ours
-
-
-@contextmanager
-def ending(channel: Channel) -> Iterator[None]:
-    """Commit at the end of the block, or undo everything where it is left by an exception."""
-    try:
-        yield
-        channel.commit()
-    except BaseException:
-        channel.rollback()
-        raise
 
 
 def refuse_nesting(writer: int | None) -> None:

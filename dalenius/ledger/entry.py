@@ -66,13 +66,19 @@ class Entry:
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
-        _require(type(self.number) is int and self.number > 0, "number", "Count from 1.")
-        _require(type(self.account) is str and self.account != "", "account", "Pass its name.")
-        _require(self.event in EVENTS, "event", f"Use one of {', '.join(EVENTS)}.")
-        _require(_matches(_MOMENT, self.at), "at", "Write it as 2026-01-31T12:00:00.000000Z.")
-        _require(_matches(_HASH, self.previous), "previous", "Pass 64 hexadecimal digits.")
+        if type(self.number) is not int or self.number < 1:
+            raise _wrong("number", "Count from 1.")
+        if type(self.account) is not str or self.account == "":
+            raise _wrong("account", "Pass its name.")
+        if self.event not in EVENTS:
+            raise _wrong("event", f"Use one of {', '.join(EVENTS)}.")
+        if not _matches(_MOMENT, self.at):
+            raise _wrong("at", "Write it as 2026-01-31T12:00:00.000000Z.")
+        if not _matches(_HASH, self.previous):
+            raise _wrong("previous", "Pass 64 hexadecimal digits.")
         fields = _copied(self.fields, _DEEPEST)
-        _require(isinstance(fields, dict), "fields", "Pass a dict.")
+        if not isinstance(fields, dict):
+            raise _wrong("fields", "Pass a dict.")
         stated = {"account": self.account, "at": self.at, "event": self.event, "fields": fields}
         body, text = _canonical(stated | {"number": self.number, "previous": self.previous})
         for name, value in (("fields", fields), ("body", text), ("hash", sha256(body).hexdigest())):
@@ -143,9 +149,8 @@ def _broken(problem: str) -> LedgerCorrupt:
     return LedgerCorrupt(problem, remedy="Restore the ledger from a backup and compare it with an anchor.")
 
 
-def _require(right: bool, name: str, remedy: str) -> None:
-    if not right:
-        raise InvalidArgument(f"The {name} of an entry is not one.", remedy=remedy)
+def _wrong(name: str, remedy: str) -> InvalidArgument:
+    return InvalidArgument(f"The {name} of an entry is not one.", remedy=remedy)
 
 
 def _matches(pattern: re.Pattern[str], text: object) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dalenius.errors import LedgerError
-from dalenius.ledger.database import Database, ending, locked, refuse_nesting
+from dalenius.ledger.database import Database, locked, refuse_nesting
 from dalenius.ledger.sqlite import TABLES, Connection, SqliteChannel
 from dalenius.ledger.sqlite_trouble import Trouble
 from dalenius.ledger.store import TIMEOUT, OnStep
@@ -61,7 +61,10 @@ class MemoryStore(Database):
             channel = SqliteChannel(self._connection, self._trouble, begin)
             self._writer = writer
             try:
-                with ending(channel):
-                    yield channel
+                yield channel
+                channel.commit()
+            except BaseException:
+                channel.rollback()
+                raise
             finally:
                 self._writer = None

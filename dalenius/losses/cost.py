@@ -7,16 +7,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import TypeAlias
+from functools import cached_property, lru_cache
+from typing import ClassVar, TypeAlias
 
 STEP = Fraction(1, math.lcm(*range(1, 31)) * 10**24)
 """What measures and slacks are whole multiples of: a tenth and a third are, too."""
 Amount: TypeAlias = tuple[int, int]
 """A measure and its slack, in steps."""
-
-
-_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 def steps(amount: Fraction) -> int:
@@ -31,8 +28,9 @@ class Cost:
     amounts: Mapping[str, Amount]
 
     def __add__(self, other: Cost) -> Cost:
-        both = self.amounts.keys() & other.amounts.keys()
-        return Cost({name: _plus(self.amounts[name], other.amounts[name]) for name in sorted(both)})
+        mine, its = self.amounts, other.amounts
+        both = sorted(mine.keys() & its.keys())
+        return Cost({name: (mine[name][0] + its[name][0], mine[name][1] + its[name][1]) for name in both})
 
     @staticmethod
     def largest(costs: Iterable[Cost]) -> Cost:
@@ -47,16 +45,24 @@ class Cost:
 
     @cached_property
     def _text(self) -> str:
-        return _JSON.encode({name: self.amounts[name] for name in sorted(self.amounts)})
+        each = sorted(self.amounts.items())
+        text = "{" + ",".join(f"{_quoted(name)}:[{one},{other}]" for name, (one, other) in each) + "}"
+        Cost._written = (text, self)
+        return text
+
+    _written: ClassVar[tuple[str, Cost] | None] = None
+    """The last one written, which on an account is the first to be read again."""
 
     @staticmethod
     def from_json(text: str) -> Cost:
         """Read one back."""
+        known = Cost._written
+        if known is not None and known[0] == text:
+            return known[1]
         return Cost({name: (int(measure), int(slack)) for name, (measure, slack) in json.loads(text).items()})
 
 
-def _plus(one: Amount, other: Amount) -> Amount:
-    return one[0] + other[0], one[1] + other[1]
+_quoted = lru_cache(maxsize=256)(json.dumps)
 
 
 def _top(amounts: list[Amount]) -> Amount:
