@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
-from dalenius.ledger.balances import RULE, TOTAL, Cell
+from dalenius.ledger.balances import RULE, TOTAL, Cell, Noted
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
 from dalenius.ledger.entry import Entry
@@ -207,14 +207,18 @@ class Account:
             )
 
     def _refusal(self, asked: Charge, per_unit: int, allowance: Allowance | None) -> BudgetExceeded:
+        kept, at = self._noted()
+
+        def fits(loss: Loss) -> bool:
+            other = self._asked(loss, per_unit, by=asked.by, purpose=asked.purpose)
+            return accepted(kept, self.terms, other, at)
+
+        return refusal(self.terms, asked, allowance, room(kept, self.terms, asked, at), fits)
+
+    def _noted(self) -> tuple[Noted, str]:
+        """The balances as they are now, and when that is."""
         with self.ledger.store.read() as snapshot:
-            at = seen_at(snapshot.head())
-
-            def fits(loss: Loss) -> bool:
-                other = self._asked(loss, per_unit, by=asked.by, purpose=asked.purpose)
-                return accepted(snapshot, self.terms, other, at)
-
-            return refusal(self.terms, asked, allowance, room(snapshot, self.terms, asked, at), fits)
+            return Noted(snapshot, self.name, self._cell), seen_at(snapshot.head())
 
     def unit_for(self, loss: Loss) -> Unit:
         """Who is protected, under the relation of a loss."""
@@ -279,16 +283,15 @@ class Account:
 
     def left_for(self, *, by: str = "", purpose: str = "") -> Left:
         """The same for one analyst and purpose, whose allowances count."""
-        with self.ledger.store.read() as snapshot:
-            at = seen_at(snapshot.head())
-            none = Pure(0, relation=self.unit.relation if self._cell is None else "add_remove")
-            asked = self._asked(none, 1, by=by, purpose=purpose)
+        kept, at = self._noted()
+        none = Pure(0, relation=self.unit.relation if self._cell is None else "add_remove")
+        asked = self._asked(none, 1, by=by, purpose=purpose)
 
-            def fits(loss: Loss) -> bool:
-                return accepted(snapshot, self.terms, self._asked(loss, 1, by=by, purpose=purpose), at)
+        def fits(loss: Loss) -> bool:
+            return accepted(kept, self.terms, self._asked(loss, 1, by=by, purpose=purpose), at)
 
-            delta = self.terms.limit.delta
-            loss = largest(room(snapshot, self.terms, asked, at), delta, fits)
+        delta = self.terms.limit.delta
+        loss = largest(room(kept, self.terms, asked, at), delta, fits)
         return Left(0.0 if loss is None else loss.epsilon(delta).upper, loss)
 
     def entries(self, *, newest: int | None = None) -> list[Entry]:

@@ -22,6 +22,7 @@ from dalenius.losses.filters import Filter
 
 TOTAL = ""
 RULE = "rule "
+ALLOWANCE = "allowance "
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,24 @@ class Balances(Protocol):
 
     def balances(self, account: str, prefix: str = "") -> dict[str, str]:
         """Those of all scopes that begin with a prefix."""
+
+
+class Noted:
+    """The balances that one charge looks at, taken down, so that the ledger need not be held meanwhile."""
+
+    def __init__(self, kept: Balances, account: str, cell: Cell | None) -> None:
+        scopes = [TOTAL] if cell is None else [TOTAL, cell.scope, cell.top]
+        found = {scope: kept.balance(account, scope) for scope in scopes}
+        rules = kept.balances(account, RULE) | kept.balances(account, ALLOWANCE)
+        self._texts = {scope: text for scope, text in found.items() if text is not None} | rules
+
+    def balance(self, account: str, scope: str) -> str | None:
+        """That of one scope; None where none was set."""
+        return self._texts.get(scope)
+
+    def balances(self, account: str, prefix: str = "") -> dict[str, str]:
+        """Those of all scopes that begin with a prefix."""
+        return {scope: text for scope, text in self._texts.items() if scope.startswith(prefix)}
 
 
 def allowances(snapshot: Balances, account: str) -> list[Allowance]:

@@ -17,12 +17,12 @@ from typing import Any
 
 from dalenius.errors import BudgetExceeded, ClockWentBack
 from dalenius.ledger import balances
-from dalenius.ledger.balances import TOTAL, Cell
+from dalenius.ledger.balances import TOTAL, Balances, Cell
 from dalenius.ledger.budget import stated
 from dalenius.ledger.entry import Entry, Head
 from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
-from dalenius.ledger.store import Snapshot, Transaction
+from dalenius.ledger.store import Transaction
 from dalenius.ledger.terms import Terms, cell_cost
 from dalenius.losses.cost import Cost
 from dalenius.losses.gauges import largest_loss
@@ -81,16 +81,14 @@ def charge(transaction: Transaction, terms: Terms, asked: Charge, event: str) ->
     return entry
 
 
-def weighed(
-    snapshot: Snapshot, terms: Terms, asked: Charge, at: str
-) -> tuple[dict[str, str], dict[str, Any]]:
+def weighed(kept: Balances, terms: Terms, asked: Charge, at: str) -> tuple[dict[str, str], dict[str, Any]]:
     """The balances with a charge, and what it costs on the account and on each allowance; or `TooMuch`."""
-    whole, fresh = balances.raised(snapshot, terms.name, asked.cost, asked.cell, terms.limit)
+    whole, fresh = balances.raised(kept, terms.name, asked.cost, asked.cell, terms.limit)
     shares = {}
     # An allowance is asked first: where both refuse, it is the nearer limit.
-    for allowance in covering(snapshot, terms, asked):
+    for allowance in covering(kept, terms, asked):
         scope, share = allowance.scope(at), _share(terms, allowance, asked)
-        total = balances.total(snapshot, terms.name, scope, allowance.limit) + share
+        total = balances.total(kept, terms.name, scope, allowance.limit) + share
         if not allowance.limit.accepts(total):
             raise TooMuch(allowance)
         fresh[scope], shares[scope] = total.to_json(), share.to_json()
@@ -106,27 +104,27 @@ def _share(terms: Terms, allowance: Allowance, asked: Charge) -> Cost:
     return cell_cost(allowance.limit, asked.loss, terms.unit.relation)
 
 
-def accepted(snapshot: Snapshot, terms: Terms, asked: Charge, at: str) -> bool:
+def accepted(kept: Balances, terms: Terms, asked: Charge, at: str) -> bool:
     """Whether a charge would be accepted now."""
     try:
-        weighed(snapshot, terms, asked, at)
+        weighed(kept, terms, asked, at)
     except TooMuch:
         return False
     return True
 
 
-def covering(snapshot: Snapshot, terms: Terms, asked: Charge) -> list[Allowance]:
+def covering(kept: Balances, terms: Terms, asked: Charge) -> list[Allowance]:
     """The allowances that a charge counts against."""
-    return [one for one in balances.allowances(snapshot, terms.name) if one.covers(asked.by, asked.purpose)]
+    return [one for one in balances.allowances(kept, terms.name) if one.covers(asked.by, asked.purpose)]
 
 
-def room(snapshot: Snapshot, terms: Terms, asked: Charge, at: str) -> list[Loss]:
+def room(kept: Balances, terms: Terms, asked: Charge, at: str) -> list[Loss]:
     """The largest single loss that the account would take next, and each allowance, each by itself."""
     relation = asked.stated.relation
-    before = balances.before(snapshot, terms.name, asked.cell, terms.limit)
+    before = balances.before(kept, terms.name, asked.cell, terms.limit)
     left = [terms.limit.left(before, relation)]
-    for one in covering(snapshot, terms, asked):
-        total = balances.total(snapshot, terms.name, one.scope(at), one.limit)
+    for one in covering(kept, terms, asked):
+        total = balances.total(kept, terms.name, one.scope(at), one.limit)
         left.append(one.limit.left(total, relation))
     return [loss for loss in left if loss is not None] if None not in left else []
 
