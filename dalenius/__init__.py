@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dalenius.planner import people_needed
     from dalenius.privacy.unit import Unit
     from dalenius.release import Release
+    from dalenius.tables.builder import agg
+    from dalenius.tables.opening import table
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -38,6 +40,7 @@ else:
             "Loss": "dalenius.losses.loss",
             "Release": "dalenius.release",
             "Unit": "dalenius.privacy.unit",
+            "agg": "dalenius.tables.builder",
             "audit": "dalenius.audits.claims",
             "count": "dalenius.oneliners",
             "gaussian": "dalenius.oneliners",
@@ -47,6 +50,7 @@ else:
             "median": "dalenius.oneliners",
             "people_needed": "dalenius.planner",
             "sum": "dalenius.oneliners",
+            "table": "dalenius.tables.opening",
         },
     )
 
@@ -61,6 +65,7 @@ __all__ = [
     "Loss",
     "Release",
     "Unit",
+    "agg",
     "audit",
     "count",
     "gaussian",
@@ -70,4 +75,5 @@ __all__ = [
     "median",
     "people_needed",
     "sum",
+    "table",
 ]

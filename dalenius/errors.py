@@ -2,11 +2,13 @@
 
     DaleniusError
     ├── InvalidArgument     an argument is outside what its name allows (also a ValueError)
-    │   └── BadExpression   an expression such as "gaussian(4) * 10" cannot be read
+    │   ├── BadExpression   an expression such as "gaussian(4) * 10" cannot be read
+    │   └── Unsupported     a clause of a query is refused; the remedy is a rewrite that works
     ├── NotSound            no theorem covers what was asked; the remedy names what is sound
     │   └── RelationMismatch   losses for different neighbouring relations were combined
     ├── UnknownKind         a stored description is of a kind or version this library cannot read
     ├── MissingExtra        an optional dependency is needed (also an ImportError)
+    ├── QueryFailed         data could not be read; nothing is said about them
     └── LedgerError         the ledger refuses; nothing is released, and at most too much was charged
         ├── BudgetExceeded      the account, or an allowance in it, has too little left
         ├── ReservationLost     what was to be committed had been forfeited or committed before
@@ -50,6 +52,10 @@ class BadExpression(InvalidArgument):
     """An expression for a loss cannot be read; the message points at the place."""
 
 
+class Unsupported(InvalidArgument):
+    """A clause of a query is refused: the message says why, the remedy how to ask for the same thing."""
+
+
 class NotSound(DaleniusError):
     """No theorem covers what was asked. The remedy names the sound alternative."""
 
@@ -64,6 +70,18 @@ class UnknownKind(DaleniusError):
 
 class MissingExtra(DaleniusError, ImportError):
     """An optional dependency is needed: the remedy names the extra to install."""
+
+
+class QueryFailed(DaleniusError):
+    """Data could not be read, for whatever reason: the message is always the same, as reasons tell of data."""
+
+    def __init__(
+        self,
+        problem: str = "The data could not be read to the end; nothing is released.",
+        *,
+        remedy: str = "Ask whoever keeps the data to check the source, the memory and the disk.",
+    ) -> None:
+        super().__init__(problem, remedy=remedy)
 
 
 class LedgerError(DaleniusError):

@@ -1,109 +1,158 @@
-"""Private answers about a column, an account that keeps count, and what one training run costs."""
+"""A census asked in SQL: an answer, its error bars, its budget, a refusal, and what an attacker sees."""
 
 from __future__ import annotations
 
+import math
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import numpy as np
+import duckdb
 from rich.console import Console
-from rich.table import Table
 
 import dalenius as dp
-from dalenius.errors import BudgetExceeded
 from dalenius.figures import Figure, Series
 from dalenius.ledger import Account
-from dalenius.ledger.overview import overview
 from dalenius.ledger.picture import burn_down
-from dalenius.losses import Gaussian, Laplace, Loss, Pure, compare
-from dalenius.mechanisms import BoundedMean, Quantile
+from dalenius.losses import Gaussian, compare
 
-DELTA = 1e-5
+DATA = Path(__file__).parent / "data" / "adult.csv.gz"
 PICTURES = Path("build")
+WORK = """SELECT education, COUNT(*) AS people, AVG(hours_per_week) AS hours
+FROM adult GROUP BY education ORDER BY people DESC"""
+RICH = "SELECT COUNT(*) AS rich FROM adult WHERE income = '>50K'"
+PEOPLE, EPSILON = 20, 0.1
+"""How many people are attacked, and the ε of each answer the attacker gets."""
+
+console = Console(highlight=False)
 
 
-def tradeoff_figure(loss: Loss, title: str) -> Figure:
-    """The errors of the best membership test, certified, beside those of guessing."""
-    fprs = [i / 60 for i in range(61)]
+def shell(folder: str, *words: str, most: int = 100) -> None:
+    """Run the command line in a folder, and show the line and what it prints."""
+    quoted = " ".join(f'"{" ".join(word.split())}"' if " " in word else word for word in words)
+    console.print(f"\n[bold]$ dalenius {quoted}[/bold]", soft_wrap=True)
+    command = [sys.executable, "-m", "dalenius", *words]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False)
+    lines = done.stdout.splitlines()
+    cut = [f"… {len(lines) - most} more lines"] if len(lines) > most else []
+    console.print("\n".join([*lines[:most], *cut]), markup=False, soft_wrap=True)
+    if done.returncode:
+        console.print(f"{done.stderr.rstrip()}\n(exit code {done.returncode})", markup=False, style="red")
+
+
+def answers(folder: str) -> None:
+    """One shell line, the same again, and one question too many."""
+    one = ("query", DATA.name, WORK, "--unit", "person", "--range", "hours_per_week=0:100", "--epsilon", "1")
+    shell(folder, *one, "--budget", "2", "--delta", "1e-9")
+    console.print("\nThe same question again is answered from what was released, and costs nothing:")
+    shell(folder, *one, "--csv", most=4)
+    console.print("\nA question that does not fit is refused, and told what would:")
+    shell(folder, "query", DATA.name, RICH, "--unit", "person", "--epsilon", "1.9")
+
+
+def targets(census: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
+    """People whom what is known of them tells apart: as a condition, and whether they earn much."""
+    names = ("age", "education", "occupation", "native_country", "sex")
+    known = ", ".join(names)
+    rows = census.sql(
+        f"""SELECT {known}, bool_or(income = '>50K') FROM adult GROUP BY {known}
+        HAVING count(*) = 1 AND native_country <> 'United-States' ORDER BY hash(({known})) LIMIT {PEOPLE}"""
+    ).fetchall()
+    return [
+        (" AND ".join(f"{name} = {value!r}" for name, value in zip(names, row[:-1], strict=True)), row[-1])
+        for row in rows
+    ]
+
+
+def belief(difference: float, prior: float) -> float:
+    """How likely it is, by Bayes' rule, that the person left out earns much, after a noisy difference.
+
+    The difference of two Laplace noises of scale s has density proportional to (1 + |x|/s) exp(−|x|/s).
+    """
+
+    def density(x: float) -> float:
+        return (1 + abs(x) * EPSILON) * math.exp(-abs(x) * EPSILON)
+
+    yes, no = prior * density(difference - 1), (1 - prior) * density(difference)
+    return yes / (yes + no)
+
+
+def attack(folder: str) -> Figure:
+    """The same question with and without one person: exact answers tell the income, private ones do not."""
+    source = f"{folder}/adult.parquet"
+    exact = duckdb.connect()
+    exact.execute(f"CREATE TABLE adult AS FROM '{DATA}'; COPY adult TO '{source}'")
+    private = dp.table(
+        source,
+        unit=dp.Unit("person"),
+        budget=dp.Budget(epsilon=EPSILON * (PEOPLE + 1)),
+        ledger=dp.Ledger.memory(),
+    )
+
+    def number(question: str) -> int:
+        ((found,),) = exact.sql(question).fetchall()
+        return int(found)
+
+    people, all_rich = targets(exact), number(RICH)
+    prior = all_rich / number("SELECT COUNT(*) FROM adult")
+    sure, beliefs = [], []
+    for condition, _ in people:
+        without = f"{RICH} AND NOT ({condition})"
+        sure.append(float(all_rich - number(without)))
+        # The first question is the same each time, so it is charged once.
+        both = [private.sql(question, epsilon=EPSILON).value for question in (RICH, without)]
+        beliefs.append(belief(both[0] - both[1], prior))
+    tell(people, sure, beliefs, prior, private.account)
+    return picture(sure, beliefs, prior)
+
+
+def tell(
+    people: list[tuple[str, bool]], sure: list[float], beliefs: list[float], prior: float, account: Account
+) -> None:
+    """The picture in words."""
+    told = sum(bool(one) == earns for one, (_, earns) in zip(sure, people, strict=True))
+    console.print(f"exact answers tell for {told} of {PEOPLE} people whether they earn more than $50,000")
+    console.print(
+        f"private answers leave the attacker between {min(beliefs):.0%} and {max(beliefs):.0%} sure of it, "
+        f"who was {prior:.0%} sure before\nand then the account is empty: {account.spent}"
+    )
+
+
+def picture(sure: list[float], beliefs: list[float], prior: float) -> Figure:
+    """What the attacker believes of each person, after exact and after private answers."""
+    order = [float(i + 1) for i in range(PEOPLE)]
     return Figure(
-        title,
-        "false-positive rate",
-        "false-negative rate",
+        "Does this person earn more than $50,000?",
+        "person",
+        "what the attacker believes",
         series=[
-            Series("best test anyone can make", fprs, [float(loss.tradeoff(fpr)) for fpr in fprs]),
-            Series("guessing", [0, 1], [1, 0], style="dashed"),
+            Series("after exact answers", order, sure, style="points"),
+            Series("after private answers", order, beliefs, style="points"),
+            Series("before", [1, PEOPLE], [prior, prior], style="dashed"),
         ],
-        notes=["No test of whether a person's record was used lies below the line, whatever it knows."],
+        notes=[
+            "Each is the only one with their age, education, occupation, country and sex. "
+            "The attacker asks how many people earn that much, with and without the one."
+        ],
     )
-
-
-def attacks(loss: Loss) -> Table:
-    """How many members the best test finds when it may accuse few others."""
-    table = Table(title="The best membership test, at most", title_justify="left")
-    for column in ("accuses wrongly", "finds", ""):
-        table.add_column(column, justify="left" if not column else "right")
-    for fpr in (0.001, 0.01, 0.05, 0.1, 0.25, 0.5):
-        found = 1 - float(loss.tradeoff(fpr))
-        table.add_row(f"{fpr:.1%}", f"{found:.1%}", "█" * round(40 * found))
-    return table
-
-
-def answers() -> Table:
-    """Four releases about five thousand ages, each with what it is worth and what it costs."""
-    ages = (np.arange(5000) * 37 % 1000 / 11).astype(int)
-    table = Table(title="5,000 ages, four private releases", title_justify="left")
-    for column in ("asked", "released", "without privacy"):
-        table.add_column(column)
-    table.add_row("how many", str(dp.count(ages, epsilon=0.5)), f"{len(ages)}")
-    table.add_row("mean", str(dp.mean(ages, lower=0, upper=100, epsilon=0.5)), f"{ages.mean():.2f}")
-    table.add_row("median", str(dp.median(ages, lower=0, upper=100, epsilon=0.5)), f"{np.median(ages):g}")
-    table.add_row("sum", str(dp.sum(ages, lower=0, upper=100, epsilon=0.5)), f"{ages.sum()}")
-    return table
-
-
-def account(training: Loss) -> Account:
-    """Releases by three analysts about the same people, on one budget."""
-    ages, wards = np.arange(5000) % 90, np.arange(5000) % 7
-    people = dp.Ledger.memory().open(
-        "people", unit=dp.Unit("person", column="person_id"), budget=dp.Budget(epsilon=3, delta=DELTA)
-    )
-    mean = BoundedMean.calibrate(epsilon=0.2, lower=0, upper=100)
-    for ward, name in enumerate(("north", "south", "west")):
-        people.cell("ward", name).spend(mean, ages[wards == ward], by="ana", purpose="wards")
-    people.spend(Quantile.calibrate(epsilon=0.3, lower=0, upper=100), ages, by="ana", purpose="ages")
-    with people.reserve(training, by="bo", purpose="model"):
-        pass  # the run broke off: it stays charged, and nothing is released
-    people.record(Laplace(scale=4) * 2, by="cy", purpose="survey", note="made with another tool")
-    return people
-
-
-def refused(people: Account) -> str:
-    """What one release too many is told."""
-    try:
-        people.record(Pure(2), by="cy", purpose="survey")
-    except BudgetExceeded as error:
-        return str(error)
-    return "accepted"
 
 
 def main() -> None:
-    """Show private answers, an account, the comparison and the attacks, and save two pictures."""
-    console = Console()
-    console.print(answers())
-    loss = Gaussian(noise_multiplier=4).poisson(0.01) * 10_000
-    people = account(loss)
-    console.print(
-        "\n[bold]The same people, one account[/bold]: queries, a training run, another tool's table\n"
-    )
-    console.print(overview(people, newest=3))
-    console.print(f"\nrefused: {refused(people)}", style="bold", highlight=False)
-    console.print("\n[bold]10,000 steps of private training[/bold]: noise multiplier 4, sampling rate 0.01")
-    console.print(compare(loss, delta=DELTA))
-    console.print(attacks(loss))
+    """Answers, a refusal, an attack, a training run, and two pictures."""
+    console.print("[bold]32,561 people of a census[/bold], one row for each (examples/data/README.md)")
+    with TemporaryDirectory() as folder:
+        shutil.copy(DATA, folder)
+        answers(folder)
+        spent = burn_down([dp.Ledger(f"{folder}/adult.ledger").account("adult")], against="entries")
+        console.print("\n[bold]What an attacker does[/bold]: the same question with and without one person")
+        attacked = attack(folder)
+    console.print("\n[bold]One ledger for models too[/bold]: 10,000 steps of private training")
+    console.print(compare(Gaussian(noise_multiplier=4).poisson(0.01) * 10_000, delta=1e-5))
     PICTURES.mkdir(exist_ok=True)
-    figure = tradeoff_figure(loss, "Can anyone tell whether you were in the data?")
-    for name, picture in (("tradeoff", figure), ("burn", burn_down([people], against="entries"))):
-        for ending in ("svg", "png"):
-            console.print(f"saved {picture.save(PICTURES / f'{name}.{ending}')}")
+    for name, drawn in (("attack", attacked), ("burn", spent)):
+        console.print(f"saved {drawn.save(PICTURES / f'{name}.svg')}")
 
 
 if __name__ == "__main__":

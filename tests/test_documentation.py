@@ -17,6 +17,7 @@ import doctest
 import io
 import re
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,8 @@ def settled(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # A copy, as a ledger is kept beside data.
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     names: dict[str, object] = {"__name__": "page"}
     printed = ""
     for block in blocks(page):

@@ -7,7 +7,22 @@ import sys
 
 import pytest
 
-THIRD_PARTY = {"cryptography", "numpy", "scipy", "flint", "matplotlib", "rich", "typer", "click", "psycopg"}
+THIRD_PARTY = {
+    "click",
+    "cryptography",
+    "duckdb",
+    "flint",
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "sqlglot",
+    "typer",
+}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -27,6 +42,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dalenius.errors",
         "import dalenius.figures",
         "import dalenius.privacy.unit",
+        "import dalenius.tables",
         "import dalenius as dp; dp.Unit('person')",
         "import dalenius as dp; dir(dp), dp.__version__",
     ],
@@ -38,3 +54,9 @@ def test_nothing_but_the_interpreter_is_loaded(statement: str) -> None:
 def test_describing_a_loss_loads_no_more_than_numpy_and_flint() -> None:
     described = loaded_by("from dalenius.losses import Gaussian; Gaussian(noise_multiplier=4)")
     assert described & THIRD_PARTY <= {"numpy", "flint"}
+
+
+def test_the_command_line_loads_no_engine_before_a_query() -> None:
+    assert (
+        loaded_by("import dalenius.cli.app") & {"duckdb", "sqlglot", "pandas", "polars", "pyarrow"} == set()
+    )

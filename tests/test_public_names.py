@@ -20,6 +20,7 @@ EXPORTED = {
         "Loss",
         "Release",
         "Unit",
+        "agg",
         "audit",
         "count",
         "gaussian",
@@ -29,6 +30,7 @@ EXPORTED = {
         "median",
         "people_needed",
         "sum",
+        "table",
     },
     "dalenius.audits": {"Audit", "audit"},
     "dalenius.ledger": {
@@ -92,6 +94,7 @@ EXPORTED = {
         "uniform",
     },
     "dalenius.privacy": {"Grid", "Sensitivity", "Unit", "clip_norm", "exact_sum", "steps_between"},
+    "dalenius.tables": {"Bounds", "Explanation", "Table"},
     "dalenius.losses": {
         "Approximate",
         "Bound",

@@ -115,10 +115,20 @@ def test_receipts_state_everything() -> None:
 
 def test_who_paid_is_shown_wherever_the_release_is() -> None:
     paid = replace(ONE, receipt=replace(RECEIPT, unit=Unit("patient", window="month"))).charged(ENTRY)
-    assert str(paid) == "12 ± 3 (95 %), epsilon 1 per patient and month, people, entry 7"
+    assert str(paid) == "12 ± 3 (95 %), epsilon 1 per patient and month, people, entry 7\nleft: epsilon 0.3"
     assert "people, entry 7" in paid._repr_html_() and "<dd>ab12</dd>" in paid._repr_html_()
     with pytest.raises(InvalidArgument, match="already"):
         paid.charged(ENTRY)
+
+
+def test_a_receipt_may_state_its_cost_at_a_delta_of_its_own_and_warn() -> None:
+    loss = Gaussian(noise_multiplier=4)
+    paid = replace(RECEIPT, loss=loss, delta=Fraction(1, 10**9), warnings=("clipping\x1b may matter",))
+    assert paid.promise == (loss.epsilon(Fraction(1, 10**9)).upper, Fraction(1, 10**9))
+    assert "at delta 1e-09" in paid.cost and "warning:    clipping� may matter" in str(paid)
+    release = replace(CITIES, receipt=paid)
+    assert str(release).endswith("uncharged\nwarning: clipping� may matter")
+    assert Release.from_json(release.to_json()) == release
 
 
 @pytest.mark.parametrize(

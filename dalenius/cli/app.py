@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from enum import StrEnum
@@ -10,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from dalenius.cli import ledger
+from dalenius.cli import ledger, query
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
 from dalenius.display import harmless
-from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, MissingExtra
+from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, MissingExtra, QueryFailed
 
 Expression = Annotated[
     str, typer.Argument(help='A loss, such as "gaussian(4).poisson(0.01) * 10000", or its JSON.')
@@ -28,10 +29,14 @@ Out = Annotated[Path, typer.Option(help="The file to write; its ending is .svg o
 
 CODES: tuple[tuple[type[DaleniusError], int], ...] = (
     (MissingExtra, 1),
+    (QueryFailed, 1),
     (BudgetExceeded, 3),
     (LedgerError, 4),
 )
 """Exit codes of errors, the first that fits; any other is bad input, 2."""
+
+STOPPED = 130
+"""The exit code after Ctrl-C."""
 
 
 class Curve(StrEnum):
@@ -48,6 +53,7 @@ app = typer.Typer(
     help="Differential privacy with certified numbers.",
 )
 app.add_typer(ledger.app, name="ledger")
+app.command()(query.query)
 
 
 @app.command()
@@ -133,6 +139,10 @@ def main() -> None:
         code = _run()
     for warning in caught:
         typer.echo(f"warning: {warning.message}", err=True)
+    if code == STOPPED:
+        # What a query that was stopped leaves in the engine would be complained about at a slower end.
+        sys.stdout.flush()
+        os._exit(code)
     sys.exit(code)
 
 

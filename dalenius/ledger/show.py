@@ -35,16 +35,19 @@ def view(overview: Overview) -> Group:
 
     head = Text(f"{harmless(overview.account)}: {overview.budget}", style="bold")
     head.append(f" for each {harmless(overview.unit)}", style="not bold")
-    return Group(head, _bar(overview), *map(Text, _facts(overview)), *_tables(overview))
+    return Group(head, bar(overview), *map(Text, _facts(overview)), *_tables(overview))
 
 
-def _bar(overview: Overview) -> Text:
+def bar(overview: Overview) -> Text:
+    """The share of the budget that is left, as a bar."""
     from rich.text import Text
 
     full = math.floor(WIDTH * overview.left)
     color = "green" if overview.left > 0.5 else "yellow" if overview.left > 0.2 else "red"
-    bar = Text("█" * full, style=color)
-    return bar.append("░" * (WIDTH - full), style="dim").append(f" {_left(overview.left)} left", style="bold")
+    drawn = Text("█" * full, style=color)
+    return drawn.append("░" * (WIDTH - full), style="dim").append(
+        f" {_left(overview.left)} left", style="bold"
+    )
 
 
 def _facts(overview: Overview) -> Iterator[str]:

@@ -138,6 +138,11 @@ class SqliteStore(Pooled[Connection]):
         with self.read():
             self._inode = _inode(self._path)
 
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._path
+
     def _begin(self, connection: Connection, durable: bool | None) -> SqliteChannel:
         if self._inode is not None and self._inode != _inode(self._path):
             raise self._trouble.replaced()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-Cell = int | float | str | bool | None
-"""What a table holds."""
+Cell = int | float | str | bool | date | datetime | None
+"""What a table holds; a moment has no time zone, or is one of UTC."""
 Change = Callable[[Cell], Cell]
 
 
@@ -46,16 +47,30 @@ def rounded(places: int, to: Callable[[Fraction], int]) -> Change:
 
 
 def plain(value: Cell) -> Any:
-    """JSON has no infinities: they, and what is no number, are written as texts in an object."""
-    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+    """JSON has no infinities and no dates: they are written as texts in an object."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, date):
+        return {"moment" if isinstance(value, datetime) else "date": value.isoformat()}
+    return value
 
 
 def read(value: Any) -> Cell:
     """What `plain` wrote."""
-    found = float(value["float"]) if isinstance(value, dict) else value
-    if not isinstance(found, int | float | str | None):
+    found = value
+    if isinstance(value, dict):
+        ((kind, text),) = value.items()
+        found = _READ[kind](text)
+    if not isinstance(found, Cell):
         raise TypeError
     return found
+
+
+_READ: dict[str, Callable[[str], Cell]] = {
+    "float": float,
+    "date": date.fromisoformat,
+    "moment": datetime.fromisoformat,
+}
 
 
 def _number(value: Cell) -> Fraction | float:

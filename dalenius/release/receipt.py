@@ -10,6 +10,7 @@ from typing import Any
 
 from dalenius import display
 from dalenius.errors import InvalidArgument
+from dalenius.losses.fields import written
 from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit
@@ -55,7 +56,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a release cost and how it was made; without an entry no account was charged."""
+    """What a release cost and how it was made; without an entry no account was charged.
+
+    `delta` is where its ε is stated; without one it is 0 for a pure loss, and else the first of `DELTAS` at
+    which the ε is finite. `warnings` say, by what was released, where it should be read with care.
+    """
 
     loss: Loss
     mechanism: str
@@ -65,6 +70,8 @@ class Receipt:
     bounds: tuple[str, ...] = ()
     postprocessing: tuple[str, ...] = ()
     tainted: bool = False
+    delta: Fraction | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def charged(self) -> str:
@@ -74,7 +81,7 @@ class Receipt:
     @property
     def promise(self) -> tuple[float, Fraction]:
         """An ε that holds and the δ at which it does: 0 where the loss is pure."""
-        for delta in (Fraction(0), *DELTAS):
+        for delta in (Fraction(0), *DELTAS) if self.delta is None else (self.delta,):
             epsilon = self.loss.epsilon(delta).upper
             if epsilon < math.inf:
                 break
@@ -93,6 +100,13 @@ class Receipt:
         whom = "" if unit is None else f" per {unit.entity}" + (f" and {unit.window}" if unit.window else "")
         return display.harmless(f"{self.cost}{whom}, {self.charged}")
 
+    @property
+    def notes(self) -> str:
+        """Lines to stand below a release: what the account has left, and warnings."""
+        left = [] if self.entry is None else [f"left: {self.entry.left}"]
+        said = [*left, *(f"warning: {text}" for text in self.warnings)]
+        return "".join(f"\n{display.harmless(text)}" for text in said)
+
     def lines(self) -> list[tuple[str, str]]:
         """Everything it states, each with its name."""
         stated = [
@@ -104,6 +118,7 @@ class Receipt:
             ("numerics", self.numerics),
             *(("bound", bound) for bound in self.bounds),
             *(("afterwards", note) for note in self.postprocessing),
+            *(("warning", text) for text in self.warnings),
         ]
         return ([("warning", TAINTED)] if self.tainted else []) + stated
 
@@ -117,13 +132,28 @@ class Receipt:
         return "\n".join(f"{name + ':':<12}{display.harmless(text)}" for name, text in self.lines())
 
     def plain(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        return asdict(self) | {"loss": json.loads(self.loss.to_json())}
+        """As plain values, for JSON; a delta and warnings where there are any."""
+        fields = asdict(self) | {"loss": json.loads(self.loss.to_json())}
+        delta, warnings = fields.pop("delta"), fields.pop("warnings")
+        stated = {} if delta is None else {"delta": written(delta)}
+        return fields | stated | ({"warnings": warnings} if warnings else {})
 
     @staticmethod
-    def read(*, loss: Any, unit: Any, entry: Any, bounds: Any, postprocessing: Any, **rest: Any) -> Receipt:
+    def read(
+        *,
+        loss: Any,
+        unit: Any,
+        entry: Any,
+        bounds: Any,
+        postprocessing: Any,
+        delta: Any = None,
+        warnings: Any = (),
+        **rest: Any,
+    ) -> Receipt:
         """From what `plain` gave."""
         return Receipt(
+            delta=None if delta is None else Fraction(delta),
+            warnings=tuple(warnings),
             loss=Loss.from_json(json.dumps(loss)),
             unit=None if unit is None else Unit(**unit),
             entry=None if entry is None else Entry(**entry),

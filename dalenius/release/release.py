@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,15 @@ from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
-from dalenius.release import cells
+from dalenius.release import cells, frames
 from dalenius.release.cells import Cell, Change
 from dalenius.release.receipt import TAINTED, Entry, Receipt
 from dalenius.statement import Made, Publication, describe
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 CONFIDENCE = Fraction(19, 20)
 """Of error bars, where nothing else is asked for."""
@@ -137,12 +142,12 @@ class Release:
     # How it is shown and kept.
 
     def __str__(self) -> str:
-        alarm = f"{TAINTED}\n" if self.receipt.tainted else ""
+        alarm, notes = f"{TAINTED}\n" if self.receipt.tainted else "", self.receipt.notes
         sure = "" if self.confidence is None else f"{float(100 * self.confidence):g} %"
         if self._one_line:
             shown = display.line(self.columns, self.measures) + (f" ({sure})" if sure else "")
-            return f"{alarm}{shown}, {self.receipt.short}"
-        caption = (f"± ({sure}), " if sure else "") + self.receipt.short
+            return f"{alarm}{shown}, {self.receipt.short}{notes}"
+        caption = (f"± ({sure}), " if sure else "") + self.receipt.short + notes
         return alarm + display.table(self.columns, self.measures, caption)
 
     def __repr__(self) -> str:
@@ -153,7 +158,7 @@ class Release:
     def _repr_html_(self) -> str:
         sure = "" if self.confidence is None else f"±: {float(100 * self.confidence):g} %. "
         alarm = TAINTED if self.receipt.tainted else None
-        caption = f"{sure}{self.receipt.short}"
+        caption = f"{sure}{self.receipt.short}{self.receipt.notes}".replace("\n", "; ")
         return display.page(self.columns, self.measures, caption, notes=self.receipt.lines(), alarm=alarm)
 
     @property
@@ -179,6 +184,18 @@ class Release:
             tainted=paid.tainted,
         )
         return describe(made, publication)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All columns, error bars too, as a pandas DataFrame; its `attrs` hold the receipt as JSON."""
+        return frames.pandas_frame(self.columns, json.dumps(self.receipt.plain()))
+
+    def to_polars(self) -> polars.DataFrame:
+        """All columns, error bars too, as a polars DataFrame."""
+        return frames.polars_frame(self.columns)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All columns, error bars too, as an Arrow table; the schema's metadata hold the receipt as JSON."""
+        return frames.arrow_table(self.columns, json.dumps(self.receipt.plain()))
 
     def to_json(self) -> str:
         """The release with its receipt as JSON, never changed in meaning."""

@@ -1,0 +1,266 @@
+"""Tables: what bounding each person's contribution costs, over DuckDB's raw group-by and COUNT(DISTINCT).
+
+    python3 -m venv build/bench-tables
+    build/bench-tables/bin/pip install -r benchmarks/requirements-tables.txt -e .
+    build/bench-tables/bin/python benchmarks/tables.py
+
+The table is made afresh: 10 million rows of 1 million people in 1,000 groups, groups by Zipf's law and people
+by Pareto's, as Parquet in a temporary folder. OpenDP is left out where it is not installed. The report is
+printed and written to benchmarks/results/tables.md. Each case has a process of its own; its CPU time, of all
+threads, is the median of the repeats after a first that is not counted, its memory the most that the process
+had. `--large 100000000` adds one run of that many rows under a limit of 4 GB of address space for data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+
+from measure import processor, table, version
+
+RESULTS = Path(__file__).parent / "results" / "tables.md"
+GROUPS = 1_000
+LIMIT = 4 << 30
+"""Bytes that the large run may have."""
+RAW = "SELECT grp, count(*), sum(value) FROM t GROUP BY grp"
+DISTINCT = "SELECT grp, count(DISTINCT user_id) FROM t GROUP BY grp"
+HEAD = ("", "CPU s", "× raw", "× COUNT(DISTINCT)", "MiB at most")
+TABLE = """\
+{rows:,} rows, {people:,} people, {groups:,} groups; COUNT(*) and SUM of a value in each group, what each
+person contributes bounded in L2. Medians of {repeats} repeats. Raw and COUNT(DISTINCT) are DuckDB's own, on
+the same file: `{raw}`
+and `{distinct}`.
+"Dalenius" reads the rows, finds the shapes by which bounds are chosen, and the bounded totals; "prepared"
+does the same with a stored copy that was made before ({prepare:.1f} s of CPU, once). OpenDP keeps 20 rows of
+each person, groups them, and adds its noise.
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of CPU of each repeat, and MiB at the most."""
+
+    seconds: list[float]
+    peak: float
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+def generate(path: Path, rows: int, seed: int = 7) -> None:
+    """Write the table, a million rows at a time."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    people = max(rows // 10, 1)
+    draw = np.random.default_rng(seed)
+    names = pa.array([f"g{i:04d}" for i in range(GROUPS)])
+    groups, activity = 1 / np.arange(1, GROUPS + 1), draw.pareto(1.5, people) + 1
+    by_group, by_person = np.cumsum(groups / groups.sum()), np.cumsum(activity / activity.sum())
+    schema = pa.schema([("user_id", pa.int64()), ("grp", pa.string()), ("value", pa.float64())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, rows, 1_000_000):
+            size = min(1_000_000, rows - start)
+            # The last sum may be below 1 by rounding.
+            person = np.minimum(np.searchsorted(by_person, draw.random(size)), people - 1)
+            group = np.minimum(np.searchsorted(by_group, draw.random(size)), GROUPS - 1)
+            value = np.round(draw.gamma(2, 20, size), 2)
+            writer.write_table(pa.table([person, names.take(pa.array(group)), value], schema=schema))
+
+
+def raw(path: str, sql: str) -> Callable[[], object]:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW t AS SELECT * FROM read_parquet('{path}')")
+    return lambda: connection.execute(sql).fetchall()
+
+
+def asked(engine: object) -> Callable[[], object]:
+    """Load, find shapes, and sum: what a query does between its reservation and its noise."""
+    from dalenius.privacy.quantized import Grid
+    from dalenius.tables.engines.engine import Bounding, Measure
+    from dalenius.tables.rows import Range
+
+    keys = [(f"g{i:04d}",) for i in range(GROUPS)]
+    measures = [Measure("rows"), Measure("sum", 0, Range(Fraction(0), Fraction(1000), Grid(-6)))]
+
+    def ask() -> object:
+        with engine.load(question()) as loaded:
+            loaded.shapes(keys, norm="l2", presence=False)
+            return loaded.totals(keys, measures, Bounding("l2", Fraction(20)))
+
+    return ask
+
+
+def question() -> object:
+    from dalenius.tables.rows import Rows
+
+    return Rows("SELECT user_id AS unit_0, grp AS key_0, value AS value_0 FROM t", 1, 1, 1)
+
+
+def dalenius(path: str) -> Callable[[], object]:
+    from dalenius.tables.sources import open_source
+
+    return asked(open_source(path, "t"))
+
+
+def prepared(path: str) -> Callable[[], object]:
+    from dalenius.tables.prepared import prepare
+    from dalenius.tables.sources import open_source
+
+    return asked(prepare(open_source(path, "t"), question()))
+
+
+def opendp(path: str) -> Callable[[], object]:
+    import opendp.prelude as peer
+    import polars as pl
+
+    peer.enable_features("contrib")
+    most = 2**30
+    context = peer.Context.compositor(
+        data=pl.scan_parquet(path),
+        privacy_unit=peer.unit_of(contributions=1, identifier=pl.col("user_id")),
+        privacy_loss=peer.loss_of(epsilon=100.0, delta=1e-6),
+        split_evenly_over=10,
+        margins=[
+            peer.polars.Margin(max_length=most),
+            peer.polars.Margin(by=["grp"], max_length=most, max_groups=GROUPS, invariant="keys"),
+        ],
+    )
+    value = pl.col("value").fill_nan(0.0).fill_null(0.0)
+    query = context.query().truncate_per_group(20).group_by("grp")
+    return lambda: query.agg(peer.len(signed=True), value.dp.sum((0.0, 1000.0))).release().collect()
+
+
+CASES: dict[str, Callable[[str], Callable[[], object]]] = {
+    "raw": lambda path: raw(path, RAW),
+    "distinct": lambda path: raw(path, DISTINCT),
+    "dalenius": dalenius,
+    "prepared": prepared,
+    "opendp": opendp,
+}
+NAMES = {
+    "raw": "raw GROUP BY",
+    "distinct": "raw COUNT(DISTINCT)",
+    "dalenius": "Dalenius",
+    "prepared": "Dalenius, prepared",
+    "opendp": "OpenDP",
+}
+
+
+def measure(case: str, path: str, repeats: int) -> None:
+    """In a process of its own: print the seconds of each repeat, and the most memory."""
+    seconds = []
+    start = time.process_time()
+    call = CASES[case](path)
+    made = time.process_time() - start
+    for _ in range(repeats + (repeats > 1)):
+        start = time.process_time()
+        call()
+        seconds.append(time.process_time() - start)
+    print(json.dumps({"seconds": seconds[1:] or seconds, "peak": _peak(), "made": made}))
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def run(case: str, path: Path, repeats: int, *, limit: int | None = None) -> tuple[Measured, float]:
+    """What a case takes, and what it took to make it ready."""
+    command = [sys.executable, "-W", "ignore", __file__, "--case", case, "--path", str(path)]
+    command += ["--repeats", str(repeats)]
+
+    def held() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=held)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["failed"]
+        return Measured([float("nan")], float("nan"), lines[-1][:80]), 0.0
+    said = json.loads(done.stdout.splitlines()[-1])
+    return Measured(said["seconds"], said["peak"]), said["made"]
+
+
+def engines(folder: Path, rows: int, repeats: int) -> str:
+    """The table of the engine: CPU time and memory of each case."""
+    path = folder / "t.parquet"
+    generate(path, rows)
+    chosen = [case for case in CASES if case != "opendp" or find_spec("opendp")]
+    _, prepare = run("prepared", path, 1)
+    found = {case: run(case, path, 1 if case == "opendp" else repeats)[0] for case in chosen}
+    lines = [_line(NAMES[case], one, found["raw"], found["distinct"]) for case, one in found.items()]
+    said = TABLE.format(
+        rows=rows,
+        people=rows // 10,
+        groups=GROUPS,
+        repeats=repeats,
+        prepare=prepare,
+        raw=RAW,
+        distinct=DISTINCT,
+    )
+    return f"{said}\n{table(HEAD, lines)}"
+
+
+def _line(name: str, one: Measured, base: Measured, distinct: Measured) -> Sequence[str]:
+    if one.note:
+        return (name, one.note, "–", "–", "–")
+    ratios = (f"{one.median / base.median:.1f}", f"{one.median / distinct.median:.2f}")
+    return (name, f"{one.median:.3f}", *ratios, f"{one.peak:,.0f}")
+
+
+def large(folder: Path, rows: int) -> str:
+    """Many rows, once, with little memory."""
+    path = folder / "large.parquet"
+    generate(path, rows)
+    base, _ = run("raw", path, 1)
+    one, _ = run("dalenius", path, 1, limit=LIMIT)
+    said = one.note or (
+        f"{one.median:.1f} s of CPU, {one.median / base.median:.1f} × raw; {one.peak:,.0f} MiB at the most"
+    )
+    return f"## {rows:,} rows in {LIMIT >> 30} GiB of data\n\nDalenius, one run: {said}.\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Measure bounded contributions against DuckDB's raw queries."
+    )
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--large", type=int, default=0, help="rows of one more run, in 4 GiB")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="where the report is written")
+    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    parser.add_argument("--path", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.case:
+        measure(chosen.case, chosen.path, chosen.repeats)
+        return
+    names = ", ".join(f"{name} {version(name)}" for name in ("dalenius", "duckdb", "numpy", "opendp"))
+    page = [f"# Tables\n\n{processor()}, Python {platform.python_version()}; {names}.\n"]
+    with tempfile.TemporaryDirectory() as folder:
+        page.append(f"## Bounded totals\n\n{engines(Path(folder), chosen.rows, chosen.repeats)}")
+        if chosen.large:
+            page.append(large(Path(folder), chosen.large))
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.write_text("\n".join(page), encoding="utf-8")
+    print("\n".join(page))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""How the cost of a query is divided among its parts, and the loss of all of them together.
+
+Theorem. Let part i be Gaussian noise of kᵢ times its L2 sensitivity, chosen after the parts before it. It is
+dominated by N(1/kᵢ, 1) against N(0, 1) whatever came before, so all of them are by N(μ, 1) against N(0, 1)
+with μ² = Σ 1/kᵢ² (`losses.composition`, `losses.gaussian`). With kᵢ = k·√(Σw/wᵢ), rounded up, μ ≤ 1/k: the
+loss is that of one Gaussian of multiplier k. Laplace noise of 1/εᵢ times its L1 sensitivity is εᵢ-private
+whatever came before, and the whole Σεᵢ-private.
+
+Selecting keys comes first: each key is shown or not by a decision that is (ε₀, δ₀)-private for units that
+come or go. A unit that keeps at most m keys changes m of these decisions; under replace 2m, those of the keys
+it had and those it has. So it costs m (or 2m) times `losses.Approximate`, and the loss is its composition
+with the Gaussian. Calibration is of that whole: nothing is set aside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses.composition import compose
+from dalenius.losses.gaussian import Gaussian as GaussianLoss
+from dalenius.losses.loss import Loss
+from dalenius.losses.pure import Approximate, Pure
+from dalenius.mechanisms.gaussian import Gaussian
+from dalenius.mechanisms.laplace import Laplace
+from dalenius.mechanisms.partition_selection import PartitionSelection
+from dalenius.privacy.quantized import Grid
+from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
+from dalenius.privacy.unit import Relation
+from dalenius.tables.deciding import decision_epsilon
+
+Norm = Literal["l2", "l1"]
+Additive = Gaussian | Laplace
+
+ROOM = {"l2": Fraction(2**50), "l1": Fraction(2**39)}
+"""The largest scale of exact noise, in steps."""
+MOST_MULTIPLIER = {"l2": 2**24, "l1": 2**17}
+"""Beyond, a query of so small an epsilon would tell nothing."""
+SELECTING = Fraction(5, 4)
+"""How much the noise of everything else may grow for the sake of selecting keys."""
+KEY_FAILURE = Fraction(1, 1000)
+"""The part of delta that decisions on keys take. These parts add up over the queries of an account, whose
+filter has a few hundredths of its delta for them: a quarter would fit not once, this dozens of times."""
+UNSEEN = 1.5
+"""What a search overlooks, in its own noise, costs about so much of the error of a group."""
+LEAST_SEARCH, MOST_SEARCH = 0.02, 0.10
+"""The part of the cost that all searches for bounds together may take."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of one part: `multiplier` times the sensitivity under the relation."""
+
+    norm: Norm
+    multiplier: Fraction
+    relation: Relation
+
+    def sensitivity(self, bound: Fraction, *, nonnegative: bool) -> Sensitivity:
+        """Of a sum to which one unit adds a vector of norm at most `bound`."""
+        if self.norm == "l2":
+            return Sensitivity.of_sum(l2=bound, nonnegative=nonnegative, relation=self.relation)
+        return Sensitivity.of_sum(l1=bound, nonnegative=nonnegative, relation=self.relation)
+
+    def on(self, bound: Fraction, *, nonnegative: bool) -> Additive:
+        """The mechanism, on whole numbers."""
+        sensitivity = self.sensitivity(bound, nonnegative=nonnegative)
+        scale = Fraction(math.ceil(self.multiplier * sensitivity.need(self.norm) * 2**20), 2**20)
+        law = Gaussian if self.norm == "l2" else Laplace
+        return law(scale=scale, sensitivity=sensitivity, grid=Grid(0), exact=True)
+
+    def mean_error(self, *, nonnegative: bool = True) -> float:
+        """The mean absolute error for a bound of 1."""
+        scale = float(
+            self.multiplier * self.sensitivity(Fraction(1), nonnegative=nonnegative).need(self.norm)
+        )
+        return scale * math.sqrt(2 / math.pi) if self.norm == "l2" else scale
+
+    def room(self) -> Fraction:
+        """The largest bound on one unit for which exact noise can be drawn."""
+        return ROOM[self.norm] / (2 * self.multiplier)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The parts of a query's cost; `loss` is that of all of them."""
+
+    loss: Loss
+    selection: PartitionSelection | None
+    noises: tuple[Noise, ...]
+
+
+def split(
+    *, epsilon: Fraction, delta: Fraction, relation: Relation, weights: tuple[Fraction, ...], keys: int | None
+) -> Split:
+    """(epsilon, delta) divided by weights; `keys` is how many a unit may have, where keys are selected."""
+    decisions = None if keys is None else keys * (2 if relation == "replace" else 1)
+    if not weights:
+        return _without_noise(epsilon, delta, relation, keys, decisions)
+    if delta == 0:
+        return Split(Pure(epsilon, relation=relation), None, _laplace(epsilon, relation, weights))
+    multiplier, decision = _calibrated(epsilon, delta, decisions)
+    loss: Loss = GaussianLoss(multiplier * (2 if relation == "replace" else 1), relation=relation)
+    selection = None
+    if keys is not None and decision is not None:
+        each = Approximate(decision[0], delta=decision[1], relation=relation)
+        loss = compose([loss, each * (decisions or 1)])
+        selection = PartitionSelection(epsilon=decision[0], delta=decision[1], keys=keys)
+    return Split(loss, selection, _gaussian(multiplier, relation, weights))
+
+
+def _without_noise(
+    epsilon: Fraction, delta: Fraction, relation: Relation, keys: int | None, decisions: int | None
+) -> Split:
+    """Where nothing is measured: the keys alone, or nothing at all."""
+    if keys is None or decisions is None:
+        return Split(Pure(0, relation=relation), None, ())
+    found = PartitionSelection.calibrate(epsilon=epsilon, delta=delta, keys=decisions)
+    loss = Approximate(found.epsilon, delta=found.delta, relation=relation) * decisions
+    return Split(loss, PartitionSelection(epsilon=found.epsilon, delta=found.delta, keys=keys), ())
+
+
+def search_share(searches: int, groups: int, norm: Norm) -> Fraction:
+    """The part of the cost for searching bounds: more where few groups make up the mean error.
+
+    What a search does not see costs in proportion to its own noise, once; noise costs in every group. For a
+    share s the sum is A/√(1 − s) + B/√s (squared for Laplace), least at s/(1 − s) = (B/A)^(2/3) (^(1/2)).
+    """
+    if not searches:
+        return Fraction(0)
+    odds = (UNSEEN / max(groups, 1)) ** (2 / 3 if norm == "l2" else 1 / 2)
+    share = min(MOST_SEARCH, max(LEAST_SEARCH, searches * odds / (1 + odds)))
+    return Fraction(round(share * 1000), 1000)
+
+
+def weights_of(searches: int, measures: Sequence[Fraction], groups: int, norm: Norm) -> tuple[Fraction, ...]:
+    """The shares of searches, equal among them, and of measures by their weights."""
+    share = search_share(searches, groups, norm)
+    whole = sum(measures)
+    return (*[share / max(searches, 1)] * searches, *((1 - share) * each / whole for each in measures))
+
+
+def _gaussian(total: Fraction, relation: Relation, weights: tuple[Fraction, ...]) -> tuple[Noise, ...]:
+    whole = sum(weights)
+    return tuple(_noise("l2", _short(sqrt_up(total**2 * whole / weight)), relation) for weight in weights)
+
+
+def _laplace(epsilon: Fraction, relation: Relation, weights: tuple[Fraction, ...]) -> tuple[Noise, ...]:
+    whole = sum(weights)
+    return tuple(_noise("l1", whole / (epsilon * weight), relation) for weight in weights)
+
+
+def _short(number: Fraction) -> Fraction:
+    """A decimal of few digits, not below."""
+    return Fraction(math.ceil(number * 10**9), 10**9)
+
+
+def too_small() -> InvalidArgument:
+    """What is said of an epsilon that tells nothing."""
+    return InvalidArgument(
+        "epsilon is too small for a query of so many parts: nothing would be left but noise.",
+        remedy="Allow a larger epsilon, or ask for fewer aggregates.",
+    )
+
+
+def _noise(norm: Norm, multiplier: Fraction, relation: Relation) -> Noise:
+    if multiplier > MOST_MULTIPLIER[norm]:
+        raise too_small()
+    return Noise(norm, multiplier, relation)
+
+
+@lru_cache(maxsize=256)
+def _calibrated(
+    epsilon: Fraction, delta: Fraction, decisions: int | None
+) -> tuple[Fraction, tuple[Fraction, Fraction] | None]:
+    """The multiplier of all noise together, and the (ε, δ) of one decision on a key."""
+    least = GaussianLoss.calibrate(epsilon=epsilon, delta=delta).noise_multiplier
+    if decisions is None:
+        return least, None
+    more, failure = least * SELECTING, delta * KEY_FAILURE / decisions
+    each = decision_epsilon(GaussianLoss(more), failure, decisions, epsilon=epsilon, delta=delta)
+    return more, (each, failure)

@@ -1,0 +1,117 @@
+"""`DuckdbEngine`: tables that DuckDB reads, wherever they are.
+
+Each query has a connection of its own, with its own temporary tables: queries do not disturb each other, and
+nothing of them stays. Queries see the tables they are given and no file beside them. SQL that joins, groups
+or numbers rows is evaluated once, into a temporary table; a plain scan is read again for each step instead,
+as scanning Parquet twice costs less than keeping it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dalenius.tables.engines.loaded import DuckdbLoaded
+from dalenius.tables.engines.reading import read
+from dalenius.tables.engines.types import kind_of
+from dalenius.tables.rows import Rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+ROOM = 3 << 29
+"""The bytes of rows that are kept at a time. DuckDB's own memory comes on top."""
+_HEAVY = re.compile(r"\b(JOIN|GROUP\s+BY|OVER|DISTINCT|UNION|WITH|UNNEST)\b", re.IGNORECASE)
+
+
+class Source(Protocol):
+    """Tables that a connection can be shown."""
+
+    @property
+    def rescans(self) -> bool:
+        """Whether reading it twice is cheap."""
+
+    def bind(self, cursor: DuckDBPyConnection) -> None:
+        """Make its tables visible under their names."""
+
+    def version(self) -> str:
+        """What changes when the data may have."""
+
+
+class DuckdbEngine:
+    """Tables in DuckDB, or that DuckDB reads; made by `sources.open_source`."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        sources: Sequence[Source],
+        *,
+        folder: str | None = None,
+        room: int = ROOM,
+    ) -> None:
+        self.sources, self.room, self.folder = tuple(sources), room, folder
+        self._connection = connection
+        # Also where nobody closes the engine, the folder goes, at the latest when Python ends.
+        self._let_go = weakref.finalize(self, _let_go, connection, folder)
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """See `Engine`."""
+        with self.cursor() as cursor:
+            quoted = '"' + table.replace('"', '""') + '"'
+            described = read(cursor, lambda: cursor.execute(f"DESCRIBE {quoted}").fetchall())
+        return {str(row[0]): kind_of(str(row[1])) for row in described}
+
+    def version(self) -> str:
+        """See `Engine`."""
+        return " ".join(source.version() for source in self.sources)
+
+    @contextmanager
+    def load(self, rows: Rows) -> Iterator[DuckdbLoaded]:
+        """See `Engine`."""
+        with self.cursor() as cursor:
+            yield read(cursor, partial(self._load, cursor, rows))
+
+    def public(self, sql: str) -> list[dict[str, Any]]:
+        """See `Engine`."""
+        with self.cursor() as cursor:
+            rows = read(cursor, lambda: cursor.execute(sql).fetchall())
+            names = [str(column[0]) for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def close(self) -> None:
+        """Let go of the source, and remove what was written on the way."""
+        self._let_go()
+
+    def _load(self, cursor: DuckDBPyConnection, rows: Rows) -> DuckdbLoaded:
+        source = f"({rows.sql})"
+        if _HEAVY.search(rows.sql) or not all(one.rescans for one in self.sources):
+            cursor.execute(f"CREATE TEMP TABLE dalenius_rows AS {rows.sql}")
+            source = "dalenius_rows"
+        return DuckdbLoaded(cursor, rows, source, room=self.room)
+
+    @contextmanager
+    def cursor(self) -> Iterator[DuckDBPyConnection]:
+        """A connection that sees the tables, for one query."""
+        cursor = self._connection.cursor()
+        try:
+            read(cursor, lambda: self._bind(cursor))
+            yield cursor
+        finally:
+            cursor.close()
+
+    def _bind(self, cursor: DuckDBPyConnection) -> None:
+        for source in self.sources:
+            source.bind(cursor)
+
+
+def _let_go(connection: DuckDBPyConnection, folder: str | None) -> None:
+    connection.close()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

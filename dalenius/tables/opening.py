@@ -1,0 +1,131 @@
+"""`table`: from a source to a `Table`, with its schema and its account."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dalenius.errors import DaleniusError, InvalidArgument, QueryFailed
+from dalenius.ledger import Account, Budget
+from dalenius.privacy.unit import Unit
+from dalenius.tables.beside import Where, file_of, find_account, stem
+from dalenius.tables.engines.engine import Engine
+from dalenius.tables.rows import KeyPart
+from dalenius.tables.schema import End, Private, Public, Schema
+from dalenius.tables.table import Table
+
+Others = Mapping[str, Any] | Sequence[str]
+"""Other tables: sources by name, or only the names of those in the same database."""
+
+
+def table(
+    source: Any,
+    *,
+    unit: Unit | None = None,
+    budget: Budget | None = None,
+    account: Account | str | None = None,
+    ledger: Where | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    types: Mapping[str, str] | None = None,
+    ranges: Mapping[str, tuple[End, End]] | None = None,
+    categories: Mapping[str, Sequence[KeyPart]] | None = None,
+    rows_per_unit: int | None = None,
+    public: Others | None = None,
+    private: Others | None = None,
+    time: str | None = None,
+    public_size: int | None = None,
+    by: str = "",
+) -> Table:
+    """A private table, charged to an account: one in a ledger beside its source where none is given.
+
+    `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, or a DuckDB
+    connection; `unit` says who is protected, and `time` by which column its windows are cut. What is publicly
+    known is declared: `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to
+    join with, `private` more tables of the same units. `by` is who asks, where no other is named. `table`
+    chooses one of a DuckDB file, `types` says how a CSV is read. See docs/tables.md.
+    """
+    who, file = _protected(unit, account), file_of(source)
+    named = name or table or ("data" if file is None else stem(file))
+    others, seen = _named(private), _named(public)
+    elsewhere = {label: one for label, one in {**others, **seen}.items() if one is not None}
+    engine = _opened(source, named, table, types, elsewhere)
+    try:
+        facts = _Facts(named, {"ranges": ranges or {}, "categories": categories or {}})
+        schema = _schema(engine, facts, who, time, rows_per_unit, others, seen)
+        charged = find_account(
+            named, file, unit=who, budget=budget, account=account, ledger=ledger, time=time
+        )
+    except BaseException:
+        engine.close()
+        raise
+    return Table(engine, schema, charged, unit=who, by=by, public_size=public_size)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is declared of columns, to be told apart by table."""
+
+    main: str
+    declared: Mapping[str, Mapping[str, Any]]
+
+    def of(self, table: str, others: Collection[str]) -> dict[str, dict[str, Any]]:
+        """What is declared of one table: names without a table are about the main one."""
+        found: dict[str, dict[str, Any]] = {kind: {} for kind in self.declared}
+        for kind, facts in self.declared.items():
+            for name, fact in facts.items():
+                owner, mark, column = name.partition(".")
+                named = (owner, column) if mark and owner in {self.main, *others} else (self.main, name)
+                if named[0] == table:
+                    found[kind][named[1]] = fact
+        return found
+
+
+def _schema(
+    engine: Engine,
+    facts: _Facts,
+    unit: Unit,
+    time: str | None,
+    rows_per_unit: int | None,
+    private: Collection[str],
+    public: Collection[str],
+) -> Schema:
+    tables: list[Private | Public] = []
+    for name in (facts.main, *private):
+        most = rows_per_unit if name == facts.main else None
+        declared: Any = facts.of(name, private)
+        tables.append(Private(name, engine.columns(name), unit, time, rows_per_unit=most, **declared))
+    tables += [Public(name, engine.columns(name)) for name in public]
+    return Schema(tables, engine.public)
+
+
+def _named(others: Others | None) -> dict[str, Any]:
+    return dict(others) if isinstance(others, Mapping) else dict.fromkeys(others or ())
+
+
+def _opened(
+    source: object, name: str, table: str | None, types: Mapping[str, str] | None, more: Mapping[str, object]
+) -> Engine:
+    from dalenius.tables.sources import open_source
+
+    try:
+        return open_source(source, name, table=table, types=types, more=more)
+    except DaleniusError:
+        raise
+    except Exception:
+        # What an engine says of a file that it cannot read may repeat what is in it.
+        raise QueryFailed(
+            "The source cannot be opened; nothing was charged.",
+            remedy="See that it is whole, that it may be read, and that its ending says what it is.",
+        ) from None
+
+
+def _protected(unit: Unit | None, account: Account | str | None) -> Unit:
+    if unit is None and isinstance(account, Account):
+        return account.unit
+    if not isinstance(unit, Unit):
+        raise InvalidArgument(
+            "Who is protected is not said.", remedy='Pass unit=Unit("patient", column="patient_id").'
+        )
+    return unit

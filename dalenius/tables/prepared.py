@@ -1,0 +1,144 @@
+"""`prepare`: a stored copy of a table in which each row knows how much its unit has, for repeated questions.
+
+    engine = prepare(engine, rows)            # rows: any question that groups by the columns to prepare for
+    engine.load(other)                        # totals come straight from DuckDB where `other` fits
+
+Beside each row the copy holds Σ n(g)² and Σ n(g) of its unit, n(g) being the unit's rows in group g of the
+prepared columns. A question fits where it takes rows of the table one by one, under any condition, with the
+same unit, and groups by the prepared columns, or by these and more. Then a unit has no more rows in a group
+than were counted, and groups that are parted have a smaller norm than together: the stored norms are upper
+bounds, and weights made from them are sound. All else is asked of the table itself.
+
+`shapes` counts a unit of N rows as c/N where c of them are taken, in the bin of the stored norms, and rounds
+the sum of a bin down: one unit changes one bin by at most 1.
+
+The copy is raw data. It has mode 0600, lies beside the source, and is not used once the source has changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InvalidArgument, QueryFailed
+from dalenius.tables.engines.duckdb import DuckdbEngine
+from dalenius.tables.engines.loaded import DuckdbLoaded
+from dalenius.tables.engines.prepared import PreparedLoaded
+from dalenius.tables.engines.reading import read
+from dalenius.tables.prepared_copy import identity, store, stored, types_of
+from dalenius.tables.prepared_select import Flat, flatten
+from dalenius.tables.rows import Rows
+from dalenius.tables.source_kinds import quoted
+from dalenius.tables.sources import open_source
+
+
+class PreparedEngine:
+    """An engine with a stored copy of one of its tables; what does not fit the copy, the engine answers."""
+
+    dialect = "duckdb"
+
+    def __init__(self, engine: DuckdbEngine, flat: Flat, rows: Rows, path: Path) -> None:
+        self.path = path
+        self._engine, self._flat, self._rows = engine, flat, rows
+        self._units, self._keys = flat.expressions("unit", rows.units), flat.expressions("key", rows.keys)
+        self._types = _types(engine, flat)
+        self._copy = open_source(path, flat.table, room=engine.room)
+        with self._copy.cursor() as cursor:
+            self._identity, self._shapes = read(cursor, partial(stored, cursor, path, flat.table))
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the source is still as it was, and the copy one of it."""
+        return self._identity == identity(self._engine.version(), self._types, self._flat, self._rows)
+
+    def fits(self, rows: Rows) -> str | None:
+        """The question with the stored column besides, where the copy can answer it."""
+        flat = flatten(rows.sql)
+        if flat is None or flat.table != self._flat.table or not self.fresh:
+            return None
+        keys = set(flat.expressions("key", rows.keys))
+        same = flat.expressions("unit", rows.units) == self._units and set(self._keys) <= keys
+        return flat.shaped if same else None
+
+    @contextmanager
+    def load(self, rows: Rows) -> Iterator[DuckdbLoaded | PreparedLoaded]:
+        """See `Engine`."""
+        shaped = self.fits(rows)
+        if shaped is None:
+            with self._engine.load(rows) as loaded:
+                yield loaded
+            return
+        with self._copy.cursor() as cursor:
+            yield PreparedLoaded(cursor, rows, shaped, self._shapes, room=self._engine.room)
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """See `Engine`."""
+        return self._engine.columns(table)
+
+    def version(self) -> str:
+        """See `Engine`."""
+        return self._engine.version()
+
+    def public(self, sql: str) -> list[dict[str, Any]]:
+        """See `Engine`."""
+        return self._engine.public(sql)
+
+    def close(self) -> None:
+        """Let go of the source and of the copy, which stays on the disk."""
+        self._copy.close()
+        self._engine.close()
+
+
+def prepare(
+    engine: DuckdbEngine, rows: Rows, *, path: str | os.PathLike[str] | None = None
+) -> PreparedEngine:
+    """Store a copy of the table that `rows` is about, for its units and keys, or find the one that is there.
+
+    This reads all data and releases nothing. `path` says where, for sources that are not in files.
+    """
+    flat = flatten(rows.sql)
+    if flat is None or not rows.units or not rows.keys:
+        raise InvalidArgument(
+            "Only a question that groups rows of one table, whose units are not rows, can be prepared for.",
+            remedy="Prepare for columns of the table itself.",
+        )
+    target = Path(path) if path is not None else _beside(engine, flat, rows)
+    if not _current(target, identity(engine.version(), _types(engine, flat), flat, rows)):
+        with engine.cursor() as cursor:
+            store(cursor, engine, flat, rows, target)
+    return PreparedEngine(engine, flat, rows, target)
+
+
+def _beside(engine: DuckdbEngine, flat: Flat, rows: Rows) -> Path:
+    source = engine.sources[0]
+    found = getattr(source, "paths", None) or (getattr(source, "path", None),)
+    if found[0] is None:
+        raise InvalidArgument(
+            "These data are not in a file beside which a copy could be kept.",
+            remedy='Pass path="visits.prepared.parquet".',
+        )
+    name = identity("", {}, flat, rows)[:12]
+    return Path(found[0]).with_name(f"{Path(found[0]).stem}.{name}.prepared.parquet")
+
+
+def _types(engine: DuckdbEngine, flat: Flat) -> dict[str, str]:
+    with engine.cursor() as cursor:
+        return read(cursor, partial(types_of, cursor, quoted(flat.table)))
+
+
+def _current(path: Path, wanted: str) -> bool:
+    if not path.exists():
+        return False
+    copy = open_source(path, "copy")
+    try:
+        with copy.cursor() as cursor:
+            return read(cursor, partial(stored, cursor, path, "copy"))[0] == wanted
+    except QueryFailed:
+        # Not a copy, or half of one: it is made again.
+        return False
+    finally:
+        copy.close()

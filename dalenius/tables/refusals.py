@@ -1,0 +1,290 @@
+"""What a query may not say: each clause with why, and with a rewrite that works. The one list of them.
+
+`docs/sql.md` prints it, and a test runs every rewrite. The examples are about these tables, of which the unit
+is a patient and `wards` is public:
+
+    visits(patient_id, age, ward, day, cost)    stays(patient_id, nights)    wards(ward, region)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalenius.errors import Unsupported
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A clause that is refused. `example` is refused; `instead` is not."""
+
+    clause: str
+    why: str
+    rewrite: str
+    example: str
+    instead: str
+
+
+def refuse(clause: str, detail: str = "") -> Unsupported:
+    """The error for a clause of the list; `detail` is the part of the query that is meant."""
+    refusal = REFUSALS[clause]
+    shown = f"{clause} ({detail})" if detail else clause
+    return Unsupported(f"{shown} is refused: {refusal.why}.", remedy=refusal.rewrite)
+
+
+_LIST = (
+    Refusal(
+        "SELECT of rows",
+        "a private answer is made of aggregates; a row would show somebody's record",
+        "Ask for aggregates, such as SELECT ward, COUNT(*) FROM visits GROUP BY ward.",
+        "SELECT age FROM visits",
+        "SELECT age, COUNT(*) FROM visits GROUP BY age",
+    ),
+    Refusal(
+        "SELECT DISTINCT without the unit",
+        "whether a value is there may hang on one unit alone",
+        "Count with COUNT(DISTINCT x), or add the column of the unit to the SELECT DISTINCT list.",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)",
+        "SELECT COUNT(DISTINCT ward) FROM visits",
+    ),
+    Refusal(
+        "GROUP BY without the unit in a subquery",
+        "a row of the subquery would mix the records of many units",
+        "Add the column of the unit to GROUP BY in the subquery, or aggregate in the outermost query only.",
+        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        "SELECT AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ward)",
+    ),
+    Refusal(
+        "window not partitioned by the unit",
+        "a row would depend on the records of other units",
+        "Add the column of the unit to PARTITION BY.",
+        "SELECT AVG(r) FROM (SELECT RANK() OVER (PARTITION BY ward ORDER BY age) AS r FROM visits)",
+        "SELECT AVG(r) FROM (SELECT RANK() OVER (PARTITION BY patient_id ORDER BY age) AS r FROM visits)",
+    ),
+    Refusal(
+        "window in a grouped or outermost SELECT",
+        "windows are computed on rows of a unit, before anything is grouped",
+        "Compute the window in a subquery and aggregate outside it.",
+        "SELECT ward, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY ward",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n",
+    ),
+    Refusal(
+        "window frame by RANGE, GROUPS or an expression",
+        "such frames fail on some values, and a query may not fail on data",
+        "Use ROWS BETWEEN with whole numbers, UNBOUNDED or CURRENT ROW.",
+        "SELECT AVG(s) FROM (SELECT SUM(cost) OVER (PARTITION BY patient_id ORDER BY age RANGE BETWEEN 1"
+        " PRECEDING AND CURRENT ROW) AS s FROM visits)",
+        "SELECT AVG(s) FROM (SELECT SUM(cost) OVER (PARTITION BY patient_id ORDER BY age ROWS BETWEEN 1"
+        " PRECEDING AND CURRENT ROW) AS s FROM visits)",
+    ),
+    Refusal(
+        "JOIN of private tables without the unit",
+        "a row would mix the records of two units",
+        "Join private tables USING the column of the unit, or ON their columns of the unit being equal.",
+        "SELECT COUNT(*) FROM visits AS v JOIN stays AS s ON v.age = s.nights",
+        "SELECT COUNT(*) FROM visits AS v JOIN stays AS s ON v.patient_id = s.patient_id AND age > nights",
+    ),
+    Refusal(
+        "RIGHT, FULL, SEMI, ANTI, ASOF, NATURAL or POSITIONAL join",
+        "only inner and left joins are known to keep every row with its unit",
+        "Use JOIN or LEFT JOIN with ON or USING; swap the sides of a RIGHT JOIN.",
+        "SELECT COUNT(nights) FROM stays RIGHT JOIN visits USING (patient_id)",
+        "SELECT COUNT(nights) FROM visits LEFT JOIN stays USING (patient_id)",
+    ),
+    Refusal(
+        "public table LEFT JOIN private table",
+        "a row without a match would belong to no unit",
+        "Use an inner JOIN: keys that come from a public table are all shown, empty groups with them.",
+        "SELECT ward, COUNT(age) FROM wards LEFT JOIN visits USING (ward) GROUP BY ward",
+        "SELECT ward, COUNT(age) FROM wards JOIN visits USING (ward) GROUP BY ward",
+    ),
+    Refusal(
+        "query without a private table",
+        "there is nothing to protect in it",
+        "Name the private table in FROM, and ask the public table directly otherwise.",
+        "SELECT COUNT(*) FROM wards",
+        "SELECT ward, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY ward",
+    ),
+    Refusal(
+        "tables with different units together",
+        "a row must belong to one unit, of one kind",
+        "Join with USING the unit, or ask about each table alone.",
+        "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT ward FROM wards)",
+        "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT ward FROM visits WHERE age > 65)",
+    ),
+    Refusal(
+        "combining rows where each row is a unit",
+        "every row is a unit of its own, and one row may count only once",
+        "Leave it out, name the unit's column with Unit(…, column=…), or join a public table on equal"
+        " columns.",
+        "SELECT COUNT(*) FROM (SELECT ward FROM each_row UNION ALL SELECT ward FROM each_row)",
+        "SELECT COUNT(*) FROM (SELECT ward FROM each_row)",
+    ),
+    Refusal(
+        "LIMIT in a subquery",
+        "which rows remain would depend on other units",
+        "Leave LIMIT to the outermost query, or number the rows of each unit with ROW_NUMBER() OVER"
+        " (PARTITION"
+        " BY the unit ORDER BY …) and keep the first.",
+        "SELECT AVG(age) FROM (SELECT age FROM visits ORDER BY day LIMIT 10)",
+        "SELECT AVG(age) FROM (SELECT age FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id"
+        " ORDER BY day) <= 10)",
+    ),
+    Refusal(
+        "subquery inside an expression",
+        "a row would depend on the records of other units, or the answer on a number that is not private",
+        "Join with the subquery on the unit, or ask two questions.",
+        "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
+        "SELECT COUNT(*) FROM visits JOIN (SELECT patient_id, AVG(age) AS mean FROM visits GROUP BY"
+        " patient_id) USING (patient_id) WHERE age > mean",
+    ),
+    Refusal(
+        "UNION, INTERSECT or EXCEPT",
+        "whether a row stays would depend on other units",
+        "Use UNION ALL.",
+        "SELECT COUNT(*) FROM (SELECT age FROM visits UNION SELECT age FROM visits)",
+        "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM visits)",
+    ),
+    Refusal(
+        "UNION ALL of answers",
+        "one question has one GROUP BY",
+        "Ask two questions, or put UNION ALL in a subquery and aggregate outside.",
+        "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM stays",
+        "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM stays)",
+    ),
+    Refusal(
+        "GROUPING SETS, ROLLUP or CUBE",
+        "each set of keys is a question of its own, with a cost of its own",
+        "Ask one question for each set of keys.",
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)",
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    ),
+    Refusal(
+        "GROUP BY the unit in the outermost query",
+        "each group would be one unit, and no group of one unit is ever shown",
+        "Group by the unit in a subquery and aggregate outside it, or give keys=.",
+        "SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id",
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
+    ),
+    Refusal(
+        "function that is not a function of its arguments",
+        "an answer must depend on the data, the query and nothing else",
+        "Write the value you mean, such as DATE '2024-12-31', in its place.",
+        "SELECT COUNT(*) FROM visits WHERE day < CURRENT_DATE",
+        "SELECT COUNT(*) FROM visits WHERE day < DATE '2024-12-31'",
+    ),
+    Refusal(
+        "function that is not known",
+        "only functions that never fail, whatever the data, are allowed",
+        "Use a function of the list in docs/sql.md, or add the column to the source.",
+        "SELECT AVG(soundex(ward)) FROM visits",
+        "SELECT AVG(length(ward)) FROM visits",
+    ),
+    Refusal(
+        "regular expression",
+        "its cost and its errors depend on the data",
+        "Use LIKE, starts_with, ends_with or contains.",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '^A')",
+        "SELECT COUNT(*) FROM visits WHERE ward LIKE 'A%'",
+    ),
+    Refusal(
+        "function outside aggregates that is not known",
+        "what surrounds aggregates is computed on the released answer, by a shorter list of functions",
+        "Group by that expression, in a subquery where needed.",
+        "SELECT strftime(day, '%Y'), COUNT(*) FROM visits GROUP BY day",
+        "SELECT strftime(day, '%Y'), COUNT(*) FROM visits GROUP BY strftime(day, '%Y')",
+    ),
+    Refusal(
+        "aggregate that depends on the order of rows",
+        "rows have no order, and one record's value would be shown as it is",
+        "Use MIN, MAX, MEDIAN or COUNT by group.",
+        "SELECT any_value(ward) FROM visits",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1",
+    ),
+    Refusal(
+        "aggregate that is not known",
+        "no bounded sum gives it",
+        "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN or quantile_cont of expressions.",
+        "SELECT corr(age, cost) FROM visits",
+        "SELECT AVG(age * cost) - AVG(age) * AVG(cost) FROM visits",
+    ),
+    Refusal(
+        "aggregate that is not known within a unit",
+        "only COUNT, SUM, AVG, MIN, MAX and MEDIAN within a unit are the same in whatever order rows come",
+        "Write it with AVG, such as AVG(x * x) - AVG(x) * AVG(x) for VAR_POP(x).",
+        "SELECT AVG(v) FROM (SELECT patient_id, VAR_POP(age) AS v FROM visits GROUP BY patient_id)",
+        "SELECT AVG(v) FROM (SELECT patient_id, AVG(age * age) - AVG(age) * AVG(age) AS v FROM visits"
+        " GROUP BY patient_id)",
+    ),
+    Refusal(
+        "DISTINCT in an aggregate other than COUNT",
+        "which of the equal values count would depend on other units",
+        "Take the distinct values of each unit in a subquery: SELECT DISTINCT unit, x.",
+        "SELECT SUM(DISTINCT age) FROM visits",
+        "SELECT SUM(age) FROM (SELECT DISTINCT patient_id, age FROM visits)",
+    ),
+    Refusal(
+        "COUNT(DISTINCT …) of several columns",
+        "one column is counted at a time",
+        "Count their texts joined with a sign between them.",
+        "SELECT COUNT(DISTINCT (ward, age)) FROM visits",
+        "SELECT COUNT(DISTINCT ward || '/' || CAST(age AS VARCHAR)) FROM visits",
+    ),
+    Refusal(
+        "aggregate of texts or dates",
+        "sums and quantiles are of numbers",
+        "Count by group, or turn dates into days with date_diff('day', DATE '2000-01-01', x).",
+        "SELECT MAX(day) FROM visits",
+        "SELECT MAX(date_diff('day', DATE '2000-01-01', day)) FROM visits",
+    ),
+    Refusal(
+        "aggregate inside an aggregate",
+        "an aggregate is of rows",
+        "Compute the inner one in a subquery that groups by the unit.",
+        "SELECT AVG(COUNT(*)) FROM visits GROUP BY ward",
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
+    ),
+    Refusal(
+        "SELECT DISTINCT of an answer",
+        "groups are distinct already",
+        "Leave DISTINCT out.",
+        "SELECT DISTINCT ward, COUNT(*) FROM visits GROUP BY ward",
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    ),
+    Refusal(
+        "table function, file or sample in FROM",
+        "only declared tables have a known unit",
+        "Name a table that was declared.",
+        "SELECT COUNT(*) FROM read_csv('visits.csv')",
+        "SELECT COUNT(*) FROM visits",
+    ),
+    Refusal(
+        "LATERAL, UNNEST, PIVOT, VALUES or a recursive CTE",
+        "it is not known to keep every row with its unit",
+        "Use plain SELECT, JOIN, GROUP BY and UNION ALL.",
+        "SELECT COUNT(*) FROM (VALUES (1), (2))",
+        "SELECT COUNT(*) FROM visits",
+    ),
+    Refusal(
+        "statement other than one SELECT",
+        "a question reads; it changes nothing and asks one thing",
+        "Send one SELECT at a time.",
+        "DELETE FROM visits",
+        "SELECT COUNT(*) FROM visits",
+    ),
+    Refusal(
+        "clause that is not known",
+        "it is not known to keep every row with its unit",
+        "Leave it out; docs/sql.md lists what is allowed.",
+        "SELECT COUNT(*) FROM visits WHERE age = ?",
+        "SELECT COUNT(*) FROM visits WHERE age = 30",
+    ),
+    Refusal(
+        "pattern or format that is not a literal",
+        "it must be known before data is read",
+        "Write it in quotes.",
+        "SELECT COUNT(*) FROM visits WHERE 'A' LIKE ward",
+        "SELECT COUNT(*) FROM visits WHERE ward LIKE 'A'",
+    ),
+)
+
+REFUSALS = {refusal.clause: refusal for refusal in _LIST}

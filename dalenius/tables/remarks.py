@@ -1,0 +1,138 @@
+"""What is said of an answer: bounds that applied, warnings from released values, and the receipt's text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalenius.losses.fields import written
+from dalenius.tables.bars import Noisy
+from dalenius.tables.bounds import names_of
+from dalenius.tables.engines.engine import Measure
+from dalenius.tables.estimates import Place
+from dalenius.tables.measures import Family, ranged
+from dalenius.tables.question import Interval
+from dalenius.tables.searching import Found
+
+if TYPE_CHECKING:
+    from dalenius.tables.answers import Sheet
+    from dalenius.tables.plan import Plan
+
+WORTH = 0.001
+"""Shares below are not worth telling apart from none."""
+
+
+def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
+    """Every bound on what a unit contributes, how it came about, and whom it clips."""
+    asked = {need.family for need in plan.needs}
+    who = plan.unit.entity
+    said: list[str] = []
+    if plan.parts.selection is not None:
+        said.append(f"groups selected privately, each {who} counting in at most {plan.parts.selection.keys}")
+    if "rows" in asked:
+        said.append(f"{rows_bound(plan, f'{float(found.limit):.4g}')}: {_origin(plan, found, 'rows')}")
+    if plan.bounds.groups is not None:
+        said.append(f"at most {plan.bounds.groups} groups of each {who} count, drawn at random: given")
+    if "units" in asked:
+        most = float(found.presence) ** (2 if plan.norm == "l2" else 1)
+        said.append(
+            f"a {who} in more than {most:.4g} groups counts less in each: {_origin(plan, found, 'units')}"
+        )
+    if "distinct" in asked:
+        said.append(f"at most {found.pairs} values of each {who} count: {_origin(plan, found, 'distinct')}")
+    return (*said, *_ranges(plan, found))
+
+
+def rows_bound(plan: Plan, limit: str) -> str:
+    """What the bound on rows means."""
+    who = plan.unit.entity
+    if plan.question.keys == ((),):
+        return f"rows of a {who} that has more than {limit} are given less weight"
+    return f"rows of a {who} are given less weight where their norm over groups is above {limit}"
+
+
+def warnings(plan: Plan, found: Found, sheet: Sheet) -> tuple[str, ...]:
+    """Where an answer should be read with care; from released values only."""
+    who = plan.unit.entity
+    said = [
+        f"Bounds could not be found: too few {who}s stood out of the noise, and a small bound was used. "
+        "State bounds=Bounds(rows=…), or allow a larger epsilon."
+        for chosen in found.chosen.values()
+        if not chosen.sighted
+    ]
+    names = names_of(plan.question)
+    said += [
+        f"No range of {names[column]} could be found: too few values stood out of the noise. "
+        f'State its range: bounds=Bounds(ranges={{"{names[column]}": (lower, upper)}}).'
+        for column in found.unseen
+    ]
+    return (*dict.fromkeys(said), *_clipped(plan, found, sheet))
+
+
+def _clipped(plan: Plan, found: Found, sheet: Sheet) -> list[str]:
+    """Where what bounds take away likely exceeds the error bar."""
+    families: dict[str, Family] = {"count": "rows", "count_of": "rows", "sum": "rows", "units": "units"}
+    said = []
+    for index, aggregate in enumerate(plan.question.aggregates):
+        family = families.get(aggregate.kind)
+        lost = found.chosen[family].lost if family in found.chosen else 0.0
+        if family is None or lost < WORTH / 10 or not sheet.keys:
+            continue
+        bars = sheet.bars(index)
+        more = int(np.sum(np.abs(bars.value) * lost / (1 - lost) > (bars.high - bars.low) / 2))
+        if more:
+            said.append(_words(plan, aggregate.kind, lost, more, len(sheet.keys)))
+    return list(dict.fromkeys(said))
+
+
+def _words(plan: Plan, kind: str, lost: float, groups: int, of: int) -> str:
+    where = "" if of == 1 else f" in {groups} of {of} groups"
+    what = "units" if kind == "units" else "rows"
+    return (
+        f"Bounding took about {100 * lost:.2g} % of all {what}{where}, likely more than the error bar: "
+        f"these results are too small by about that much."
+    )
+
+
+def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]) -> str:
+    """The parts with their kinds and parameters, as JSON: public ones only."""
+    selection = plan.parts.selection
+    parts: list[dict[str, object]] = [] if selection is None else [json.loads(selection.to_json())]
+    for search, noise in zip(plan.searches, plan.search_noises, strict=True):
+        parts.append({"kind": f"search_{search.kind}", "multiplier": written(noise.multiplier)})
+    for place, total in noisy.items():
+        measure = {"measure": place[0], "column": place[1], "levels": made[place].levels}
+        parts.append({k: v for k, v in measure.items() if v} | {"noise": json.loads(total.law.to_json())})
+    applied = {"norm": plan.norm, "limit": written(found.limit), "presence": written(found.presence)}
+    return json.dumps(
+        {"kind": "table_query", "version": 1, "bounds": applied | {"pairs": found.pairs}, "parts": parts},
+        separators=(",", ":"),
+        sort_keys=True,
+    )
+
+
+def _origin(plan: Plan, found: Found, family: Family) -> str:
+    chosen = found.chosen.get(family)
+    if chosen is None:
+        given = {"rows": plan.bounds.rows, "units": plan.bounds.groups, "distinct": plan.bounds.pairs}[family]
+        return "known" if given is None else "given"
+    share = 100 * chosen.clipped
+    few = "hardly any" if share < 100 * WORTH else f"about {share:.2g} % of"
+    return f"found privately, {few} {plan.unit.entity}s have more"
+
+
+def _ranges(plan: Plan, found: Found) -> list[str]:
+    said = []
+    for column in ranged(plan.needs):
+        interval = found.intervals[column]
+        if interval is not None:
+            how = "found privately" if plan.intervals[column] is None else "given"
+            said.append(f"{range_bound(names_of(plan.question)[column], interval)}: {how}")
+    return said
+
+
+def range_bound(name: str, interval: Interval) -> str:
+    """Where values are held."""
+    return f"{name} held within {float(interval.lower):.6g} to {float(interval.upper):.6g}"

@@ -1,0 +1,81 @@
+"""Which groups are shown, where the keys are not public: those that enough units hold.
+
+A unit keeps at most `keys` of its keys, those of least keyed hash, so that whatever other units hold, its
+coming or going changes at most so many counts by 1 (`Loaded.holders`). Each key is then shown with the
+greatest probability that privacy allows (`PartitionSelection`), all of which `budgeting` charges. The keys
+that are shown come in an order of their own: that of the data would tell of units.
+
+Few keys a unit are better than many. With half as many, each decision may cost nearly twice as much, so that
+a key is shown when little more than half as many units hold it; and half as many hold it, of units with many
+keys, but as many as before of units with few. Two are good for units with up to ten keys or so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from fractions import Fraction
+
+from dalenius.errors import InvalidArgument
+from dalenius.mechanisms.partition_selection import PartitionSelection
+from dalenius.tables.bounds import Bounds
+from dalenius.tables.question import Question
+from dalenius.tables.rows import Key, KeyPart
+
+MOST_KEYS = 2
+"""Keys of one unit that count when keys are selected, where it is not known to have fewer."""
+
+
+def keys_per_unit(question: Question, bounds: Bounds, delta: Fraction) -> int | None:
+    """How many keys of a unit count in selection; None where keys are public."""
+    if question.keys is not None:
+        return None
+    if delta == 0:
+        raise InvalidArgument(
+            "Which groups there are cannot be told at delta 0: one that a single unit has must never show.",
+            remedy="List the groups (keys=…), declare the categories of their columns, or allow a delta.",
+        )
+    known = (question.rows_per_unit, question.groups_per_unit, bounds.groups, MOST_KEYS)
+    alone = [1] if question.rows.units == 0 else []
+    return min([*alone, *(number for number in known if number is not None)])
+
+
+def check_keys(question: Question) -> None:
+    """A key that is listed twice is refused: its rows would count twice, and one unit for two."""
+    keys = question.keys or ()
+    if len({tuple(map(_same, key)) for key in keys}) < len(keys):
+        raise InvalidArgument("A key is listed twice.", remedy="List each key once.")
+
+
+def select(selection: PartitionSelection, holders: Mapping[Key, int]) -> tuple[Key, ...]:
+    """The keys that are shown, in their own order."""
+    keys = sorted(holders, key=lambda key: tuple(map(_place, key)))
+    shown = selection.release({i: holders[key] for i, key in enumerate(keys)}).columns["key"]
+    return tuple(keys[i] for i in shown if isinstance(i, int))
+
+
+def half_shown(selection: PartitionSelection) -> int:
+    """How many units must hold a key for it to be shown half of the time."""
+    low, high = 0, selection.sure
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if selection.probability(middle) < Fraction(1, 2) else (low, middle)
+    return high
+
+
+def _same(part: KeyPart) -> object:
+    """What keys are told apart by: NaN is NaN, and a day is the moment at which it begins."""
+    if isinstance(part, float) and part != part:
+        return "NaN", None
+    if isinstance(part, date) and not isinstance(part, datetime):
+        return datetime(part.year, part.month, part.day)
+    return part
+
+
+def _place(part: KeyPart) -> tuple[int, int | float, str]:
+    """NULL first, then numbers by size, dates, and texts."""
+    if part is None:
+        return 0, 0, ""
+    if isinstance(part, int | float):
+        return 1, part if part == part else float("inf"), type(part).__name__
+    return (2, 0, part.isoformat()) if isinstance(part, date) else (3, 0, part)

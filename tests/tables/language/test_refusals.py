@@ -1,0 +1,132 @@
+"""Every refused clause says which it is, why, and a rewrite; the rewrite works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from language.hospital import hospital, unprotected
+
+from dalenius.errors import InvalidArgument, Unsupported
+from dalenius.tables.parsing import ask
+from dalenius.tables.refusals import REFUSALS, Refusal
+
+OTHERS = {
+    "two statements": "SELECT COUNT(*) FROM visits; DROP TABLE visits",
+    "COPY": "COPY visits TO 'visits.csv'",
+    "ATTACH": "ATTACH 'other.db'",
+    "PRAGMA": "PRAGMA database_list",
+    "SET": "SET threads = 1",
+    "CREATE MACRO": "CREATE MACRO f(x) AS x",
+    "EXPLAIN ANALYZE": "EXPLAIN ANALYZE SELECT COUNT(*) FROM visits",
+    "nothing": "",
+    "SELECT INTO": "SELECT COUNT(*) INTO t FROM visits",
+    "FOR UPDATE": "SELECT COUNT(*) FROM visits FOR UPDATE",
+    "random()": "SELECT AVG(random()) FROM visits",
+    "uuid()": "SELECT COUNT(DISTINCT uuid()) FROM visits",
+    "now()": "SELECT COUNT(*) FROM visits WHERE seen < now()",
+    "nextval()": "SELECT SUM(nextval('s')) FROM visits",
+    "getenv()": "SELECT COUNT(*) FROM visits WHERE getenv('HOME') = ward",
+    "a file": "SELECT COUNT(*) FROM 'visits.csv'",
+    "read_parquet": "SELECT COUNT(*) FROM read_parquet('visits.parquet')",
+    "glob": "SELECT COUNT(*) FROM glob('*')",
+    "catalog": "SELECT COUNT(*) FROM information_schema.tables",
+    "other schema": "SELECT COUNT(*) FROM main.visits",
+    "TABLESAMPLE": "SELECT COUNT(*) FROM visits TABLESAMPLE 10%",
+    "USING SAMPLE": "SELECT COUNT(*) FROM visits USING SAMPLE 10",
+    "time travel": "SELECT COUNT(*) FROM visits AT (VERSION => 1)",
+    "rowid": "SELECT COUNT(*) FROM visits WHERE rowid < 5",
+    "IN private": "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM stays)",
+    "EXISTS": "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM stays)",
+    "ANY": "SELECT COUNT(*) FROM visits WHERE age = ANY (SELECT nights FROM stays)",
+    "scalar in SELECT": "SELECT COUNT(*), (SELECT MAX(age) FROM visits) FROM visits",
+    "scalar in HAVING": "SELECT COUNT(*) FROM visits HAVING COUNT(*) > (SELECT 3)",
+    "NATURAL": "SELECT COUNT(*) FROM visits NATURAL JOIN stays",
+    "POSITIONAL": "SELECT COUNT(*) FROM visits POSITIONAL JOIN stays",
+    "SEMI": "SELECT COUNT(*) FROM visits SEMI JOIN stays USING (patient_id)",
+    "ASOF": "SELECT COUNT(*) FROM visits ASOF JOIN stays ON visits.patient_id = stays.patient_id AND"
+    " age >= nights",
+    "FULL": "SELECT COUNT(*) FROM visits FULL JOIN stays USING (patient_id)",
+    "CROSS JOIN of private tables": "SELECT COUNT(*) FROM visits CROSS JOIN stays",
+    "comma join of private tables": "SELECT COUNT(*) FROM visits AS a, stays AS b WHERE a.patient_id ="
+    " b.patient_id",
+    "unit equality under OR": "SELECT COUNT(*) FROM visits a JOIN stays b ON a.patient_id ="
+    " b.patient_id OR TRUE",
+    "unit equality under NOT": "SELECT COUNT(*) FROM visits a JOIN stays b ON NOT a.patient_id ="
+    " b.patient_id",
+    "unit equal to itself": "SELECT COUNT(*) FROM visits a JOIN stays b ON a.patient_id = a.patient_id",
+    "LIMIT after UNION ALL": "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT age FROM"
+    " visits LIMIT 5)",
+    "LIMIT in a branch": "SELECT COUNT(*) FROM ((SELECT age FROM visits LIMIT 5) UNION ALL SELECT age"
+    " FROM visits)",
+    "OFFSET in a CTE": "WITH v AS (SELECT age FROM visits OFFSET 3) SELECT COUNT(*) FROM v",
+    "DISTINCT ON": "SELECT COUNT(*) FROM (SELECT DISTINCT ON (patient_id) * FROM visits)",
+    "LATERAL": "SELECT COUNT(*) FROM visits, LATERAL (SELECT visits.age) AS l",
+    "unnest in FROM": "SELECT COUNT(*) FROM visits, unnest([1, 2, 3])",
+    "unnest in SELECT": "SELECT COUNT(*) FROM (SELECT unnest([1, 2, 3]) FROM visits)",
+    "recursive CTE": "WITH RECURSIVE t AS (SELECT age FROM visits UNION ALL SELECT age FROM t) SELECT"
+    " COUNT(*) FROM t",
+    "PIVOT": "PIVOT visits ON ward USING COUNT(*)",
+    "LIMIT per cent": "SELECT COUNT(*) FROM visits LIMIT 10%",
+    "ordered aggregate": "SELECT AVG(age ORDER BY day) FROM visits",
+    "list aggregate": "SELECT list(age) FROM visits",
+    "MAX of several": "SELECT MAX(age, 3) FROM visits",
+    "COLUMNS": "SELECT COUNT(COLUMNS(*)) FROM visits",
+    "SIMILAR TO": "SELECT COUNT(*) FROM visits WHERE ward SIMILAR TO 'A'",
+    "GLOB": "SELECT COUNT(*) FROM visits WHERE ward GLOB 'A*'",
+    "ESCAPE": "SELECT COUNT(*) FROM visits WHERE ward LIKE 'A$%' ESCAPE '$'",
+    "COLLATE": "SELECT ward COLLATE NOCASE, COUNT(*) FROM visits GROUP BY 1",
+    "subscript": "SELECT ward[1], COUNT(*) FROM visits GROUP BY 1",
+    "struct": "SELECT {'a': age}, COUNT(*) FROM visits GROUP BY 1",
+    "lambda": "SELECT list_transform([age], x -> x), COUNT(*) FROM visits GROUP BY 1",
+    "text compared with a number": "SELECT COUNT(*) FROM visits WHERE ward > 5",
+    "a condition that is a number": "SELECT COUNT(*) FROM visits WHERE age",
+    "a column that is not there": "SELECT COUNT(height) FROM visits",
+    "a table that is not there": "SELECT COUNT(*) FROM patients",
+    "a column outside GROUP BY": "SELECT age, COUNT(*) FROM visits",
+    "an ambiguous column": "SELECT COUNT(*) FROM visits v JOIN wards w ON v.ward = w.ward WHERE ward = 'A'",
+    "each row, self join": "SELECT COUNT(*) FROM each_row AS a JOIN each_row AS b ON a.age = b.age",
+    "each row, CROSS JOIN": "SELECT COUNT(*) FROM each_row CROSS JOIN wards",
+    "each row, join by an inequality": "SELECT COUNT(*) FROM each_row JOIN wards ON each_row.ward >"
+    " wards.ward",
+    "each row, private join": "SELECT COUNT(*) FROM each_row JOIN visits USING (age)",
+    "each row, DISTINCT": "SELECT COUNT(*) FROM (SELECT DISTINCT age FROM each_row)",
+    "each row, GROUP BY": "SELECT AVG(n) FROM (SELECT age, COUNT(*) AS n FROM each_row GROUP BY age)",
+    "each row, window": "SELECT AVG(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY age) AS n FROM each_row)",
+    "nested too deeply": f"SELECT COUNT(*) FROM visits WHERE {'(' * 3000}age{')' * 3000} > 1",
+    "too long": f"SELECT COUNT(*) FROM visits WHERE ward = '{'x' * 300_000}'",
+    "broken": "SELECT COUNT(* FROM visits",
+    "names that double": "SELECT COUNT(*) FROM (SELECT age AS a0"
+    + "".join(f", a{i} + a{i} AS a{i + 1}" for i in range(40)) + " FROM visits)",
+    "arguments that double": f"SELECT SUM({'sqrt(' * 60}age{')' * 60}) FROM visits",
+    "CTEs that double": "WITH t0 AS (SELECT patient_id FROM visits)"
+    + "".join(f", t{i + 1} AS (SELECT * FROM t{i} UNION ALL SELECT * FROM t{i})" for i in range(40))
+    + " SELECT COUNT(*) FROM t40",
+    "columns that double": "WITH t0 AS (SELECT * FROM visits)"
+    + "".join(f", t{i + 1} AS (SELECT * FROM t{i} AS a JOIN t{i} AS b USING (patient_id))" for i in range(30))
+    + " SELECT COUNT(*) FROM t30",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_a_refused_clause_names_itself_and_its_rewrite_works(refusal: Refusal) -> None:
+    with pytest.raises(Unsupported) as caught:
+        ask(refusal.example, hospital())
+    assert caught.value.problem.startswith(refusal.clause) and refusal.why in caught.value.problem
+    assert caught.value.remedy == refusal.rewrite
+    assert unprotected(ask(refusal.instead, hospital())) is not None
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_whatever_else_is_not_known_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        ask(OTHERS[name], hospital())
+    assert caught.value.remedy
+
+
+def test_the_documentation_lists_every_refusal() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "sql.md").read_text()
+    missing = [
+        each.clause for each in REFUSALS.values() if each.clause not in page or each.rewrite not in page
+    ]
+    assert missing == []

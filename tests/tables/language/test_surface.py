@@ -1,0 +1,304 @@
+"""Every clause of the surface: what is computed from `Rows` is what DuckDB answers to the query itself."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from language.hospital import connection, hospital, unprotected
+
+from dalenius.tables.parsing import ask
+
+CLAUSES = {
+    "COUNT(*)": "SELECT COUNT(*) FROM visits",
+    "COUNT(column)": "SELECT COUNT(age), COUNT(ward), COUNT(urgent), COUNT(day) FROM visits",
+    "COUNT(DISTINCT unit)": "SELECT COUNT(DISTINCT patient_id) FROM visits",
+    "COUNT(DISTINCT column)": "SELECT COUNT(DISTINCT ward), COUNT(DISTINCT cost) FROM visits",
+    "SUM and AVG": "SELECT SUM(cost), AVG(cost), SUM(age), AVG(age) FROM visits",
+    "VAR and STDDEV": (
+        "SELECT VAR_SAMP(cost), VAR_POP(cost), VARIANCE(age), STDDEV(age), STDDEV_SAMP(cost), "
+        "STDDEV_POP(cost) FROM visits"
+    ),
+    "MIN and MAX": "SELECT MIN(cost), MAX(cost), MIN(age), MAX(age) FROM visits",
+    "MEDIAN and PERCENTILE": (
+        "SELECT MEDIAN(cost), QUANTILE_CONT(cost, 0.25), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY "
+        "age) FROM visits"
+    ),
+    "histogram": "SELECT FLOOR(age / 10) * 10 AS bin, COUNT(*) AS n FROM visits GROUP BY bin ORDER BY bin",
+    "arithmetic around aggregates": (
+        "SELECT SUM(cost) / COUNT(*) AS mean, 100.0 * COUNT(age) / COUNT(*) AS share FROM visits"
+    ),
+    "CASE inside an aggregate": "SELECT SUM(CASE WHEN age > 40 THEN cost ELSE 0 END) FROM visits",
+    "CASE as a key": (
+        "SELECT CASE WHEN age < 40 THEN 'young' WHEN age < 60 THEN 'middle' ELSE 'old' END AS g, "
+        "COUNT(*) FROM visits GROUP BY g"
+    ),
+    "expressions inside aggregates": (
+        "SELECT SUM(cost * 2 + age), AVG(ABS(cost - 10)), SUM(SQRT(cost)) FROM visits"
+    ),
+    "WHERE with AND, OR, NOT, IN": (
+        "SELECT COUNT(*) FROM visits WHERE age > 30 AND (ward = 'A' OR ward IN ('B', 'C')) AND NOT urgent"
+    ),
+    "WHERE with NULL and BETWEEN": (
+        "SELECT COUNT(*) FROM visits WHERE ward IS NULL OR age IS NOT NULL AND cost BETWEEN 5 AND 10"
+    ),
+    "GROUP BY a column": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "GROUP BY columns": "SELECT ward, urgent, COUNT(*), AVG(cost) FROM visits GROUP BY ward, urgent",
+    "GROUP BY a place": "SELECT ward, COUNT(*) FROM visits GROUP BY 1",
+    "GROUP BY an alias": "SELECT ward AS w, COUNT(*) FROM visits GROUP BY w",
+    "GROUP BY ALL": "SELECT ward, COUNT(*) FROM visits GROUP BY ALL",
+    "GROUP BY an expression": (
+        "SELECT lower(ward) || '!' AS w, COUNT(*) FROM visits GROUP BY lower(ward) || '!'"
+    ),
+    "public keys by JOIN ON": (
+        "SELECT w.ward, COUNT(*) FROM visits AS v JOIN wards AS w ON v.ward = w.ward GROUP BY w.ward"
+    ),
+    "public keys by JOIN USING": "SELECT ward, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY ward",
+    "public table first": (
+        "SELECT region, ward, COUNT(*) FROM wards JOIN visits USING (ward) GROUP BY region, ward"
+    ),
+    "LEFT JOIN with a public table": (
+        "SELECT region, COUNT(*), SUM(cost) FROM visits LEFT JOIN wards USING (ward) GROUP BY region"
+    ),
+    "HAVING": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 70 AND n < 100",
+    "ORDER BY and LIMIT": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC, ward LIMIT 2"
+    ),
+    "NULLS FIRST and OFFSET": (
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY ward DESC NULLS FIRST LIMIT 3 OFFSET 1"
+    ),
+    "ORDER BY a place and an aggregate": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY 2, AVG(cost)"
+    ),
+    "CTEs": (
+        "WITH v AS (SELECT patient_id, age FROM visits WHERE age > 30), w AS (SELECT age + 1 AS older "
+        "FROM v) SELECT AVG(older) FROM w"
+    ),
+    "subquery by unit": (
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)"
+    ),
+    "HAVING by unit": (
+        "SELECT n, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP "
+        "BY patient_id HAVING SUM(cost) > 100) GROUP BY n"
+    ),
+    "aggregates by unit": (
+        "SELECT AVG(s), AVG(m), AVG(d), MAX(x), AVG(a) FROM (SELECT patient_id, SUM(cost) AS s, "
+        "MEDIAN(cost) AS m, COUNT(DISTINCT ward) AS d, MAX(age) AS x, AVG(cost) AS a FROM visits "
+        "GROUP BY patient_id)"
+    ),
+    "SELECT DISTINCT with the unit": "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, ward FROM visits)",
+    "ROW_NUMBER by unit": (
+        "SELECT AVG(r) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY seen) AS r "
+        "FROM visits)"
+    ),
+    "LAG by unit": (
+        "SELECT AVG(c) FROM (SELECT cost - LAG(cost) OVER (PARTITION BY patient_id ORDER BY seen) AS "
+        "c FROM visits)"
+    ),
+    "window frame and WINDOW clause": (
+        "SELECT AVG(c), MAX(d) FROM (SELECT SUM(cost) OVER (PARTITION BY patient_id ORDER BY seen "
+        "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS c, DENSE_RANK() OVER w AS d FROM visits WINDOW "
+        "w AS (PARTITION BY patient_id ORDER BY ward))"
+    ),
+    "QUALIFY": (
+        "SELECT COUNT(*), AVG(cost) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION "
+        "BY patient_id ORDER BY seen) <= 2)"
+    ),
+    "window without an order": (
+        "SELECT AVG(cost - m) FROM (SELECT cost, AVG(cost) OVER (PARTITION BY patient_id) AS m FROM visits)"
+    ),
+    "JOIN on the unit": "SELECT nights, COUNT(*) FROM visits JOIN stays USING (patient_id) GROUP BY nights",
+    "LEFT JOIN on the unit": (
+        "SELECT AVG(s.nights), COUNT(*) FROM visits AS v LEFT JOIN stays AS s ON v.patient_id = "
+        "s.patient_id AND s.nights > 2"
+    ),
+    "self join on the unit": (
+        "SELECT COUNT(*), COUNT(b.age) FROM visits AS a JOIN visits AS b ON a.patient_id = "
+        "b.patient_id WHERE a.day < b.day"
+    ),
+    "UNION ALL": (
+        "SELECT COUNT(*), AVG(x) FROM (SELECT patient_id, age AS x FROM visits UNION ALL SELECT "
+        "patient_id, nights FROM stays)"
+    ),
+    "UNION ALL with NULL": "SELECT day IS NULL AS k, COUNT(*), AVG(x) FROM (SELECT day, age AS x FROM visits"
+    " UNION ALL SELECT NULL AS day, NULL FROM stays) WHERE day > DATE '2024-01-05' OR day IS NULL GROUP BY k",
+    "UNION ALL and units": (
+        "SELECT COUNT(DISTINCT patient_id) FROM (SELECT patient_id FROM visits UNION ALL SELECT "
+        "patient_id FROM stays)"
+    ),
+    "date_trunc of a date": "SELECT date_trunc('month', day) AS m, COUNT(*) FROM visits GROUP BY m",
+    "date_trunc of a moment": (
+        "SELECT date_trunc('week', seen) AS m, COUNT(*) FROM visits WHERE seen >= '2024-01-01' AND "
+        "seen < '2024-03-01' GROUP BY m"
+    ),
+    "parts of a date": (
+        "SELECT EXTRACT(year FROM day) AS y, month(day) AS m, dayofweek(day) AS d, COUNT(*) FROM "
+        "visits GROUP BY y, m, d"
+    ),
+    "hour of a moment": "SELECT hour(seen) AS h, COUNT(*) FROM visits GROUP BY h",
+    "FILTER": (
+        "SELECT COUNT(*) FILTER (WHERE age > 40), SUM(cost) FILTER (WHERE urgent), COUNT(DISTINCT "
+        "patient_id) FILTER (WHERE urgent) FROM visits"
+    ),
+    "differences of dates": (
+        "SELECT AVG(date_diff('day', DATE '2024-01-01', day)), AVG(day - DATE '2024-01-01') FROM visits"
+    ),
+    "INTERVAL": (
+        "SELECT COUNT(*) FROM visits WHERE day >= DATE '2024-01-10' + INTERVAL 3 DAY AND day < "
+        "CAST('2024-02-01' AS DATE) + 5"
+    ),
+    "strftime": "SELECT strftime(day, '%Y-%m') AS m, COUNT(*) FROM visits GROUP BY m",
+    "dayname and LIKE": (
+        "SELECT dayname(day) AS d, COUNT(*) FROM visits WHERE ward LIKE 'A%' OR ward NOT ILIKE '%b%' "
+        "GROUP BY d"
+    ),
+    "COALESCE as a key": "SELECT COALESCE(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w",
+    "a boolean key": "SELECT urgent, COUNT(*) FROM visits GROUP BY urgent",
+    "a condition as a key": "SELECT age > 40 AS old, COUNT(*) FROM visits GROUP BY old",
+    "ROUND around an aggregate": (
+        "SELECT ward, ROUND(AVG(cost), 1) AS a, COALESCE(COUNT(*), 0) FROM visits GROUP BY ward ORDER BY a"
+    ),
+    "conditions around aggregates": (
+        "SELECT COUNT(*) > 100 AS many, CASE WHEN COUNT(*) > 10 THEN 'big' ELSE 'small' END AS size "
+        "FROM visits"
+    ),
+    "booleans in sums": (
+        "SELECT SUM(urgent::INT), AVG(CASE WHEN urgent THEN 1 ELSE 0 END), COUNT_IF(urgent) FROM visits"
+    ),
+    "quoted and upper-case names": 'SELECT "Ward", COUNT(*) FROM "VISITS" GROUP BY "WARD"',
+    "texts": (
+        "SELECT AVG(length(ward)), AVG(instr_free) FROM (SELECT ward, length(substr(ward, 1, 1)) AS "
+        "instr_free FROM visits)"
+    ),
+    "whole-number arithmetic": "SELECT SUM(age % 7), SUM(age // 7), SUM(-age), SUM(age * age) FROM visits",
+    "LEAST, GREATEST, NULLIF, SIGN": (
+        "SELECT SUM(greatest(age, cost)), SUM(least(age, 30)), SUM(nullif(age, 34)), SUM(sign(age - "
+        "40)) FROM visits"
+    ),
+    "logarithms and powers": (
+        "SELECT SUM(ln(age)), SUM(log(age)), SUM(log2(age)), SUM(exp(cost / 100)), SUM(power(cost, "
+        "2)), SUM(log10(age)) FROM visits"
+    ),
+    "conversions": (
+        "SELECT SUM(TRY_CAST(ward AS INTEGER)), COUNT(CAST(age AS VARCHAR)), SUM(CAST(cost AS "
+        "INTEGER)) FROM visits"
+    ),
+    "comma join with a public table": "SELECT COUNT(*) FROM visits v, wards w WHERE v.ward = w.ward",
+    "CROSS JOIN with a public table": "SELECT COUNT(*) FROM visits CROSS JOIN wards",
+    "public subquery": (
+        "SELECT region, COUNT(*) FROM visits JOIN (SELECT DISTINCT region, ward FROM wards WHERE ward "
+        "<> 'C') USING (ward) GROUP BY region"
+    ),
+    "public keys and WHERE": (
+        "SELECT region, COUNT(*) FROM visits JOIN wards USING (ward) WHERE region = 'north' GROUP BY region"
+    ),
+    "each row a unit, public join": "SELECT AVG(age) FROM each_row JOIN wards USING (ward)",
+    "each row a unit": "SELECT ward, AVG(cost) FROM each_row GROUP BY ward",
+    "EXCLUDE and a redefined column": (
+        "SELECT ward, COUNT(*) FROM (SELECT * EXCLUDE (ward), upper(ward) AS ward FROM visits) GROUP BY ward"
+    ),
+    "concat": "SELECT concat(ward, '-', age // 10) AS k, COUNT(*) FROM visits GROUP BY k",
+    "trim and replace": (
+        "SELECT trim('  x ' || ward) AS k, replace(ward, 'A', 'Q') AS r, COUNT(*) FROM visits GROUP BY ALL"
+    ),
+    "column aliases of a table": "SELECT AVG(b) FROM visits AS v (a, b)",
+    "quantile of another table": "SELECT QUANTILE_CONT(nights, 0.5) FROM stays",
+    "IS DISTINCT FROM and IS TRUE": (
+        "SELECT COUNT(*) FROM visits WHERE age IS DISTINCT FROM 34 AND urgent IS TRUE"
+    ),
+    "conversion of a key": (
+        "SELECT width, COUNT(*) FROM (SELECT CAST(floor(cost / 5) AS INTEGER) AS width FROM visits) "
+        "GROUP BY width"
+    ),
+    "key of both tables": (
+        "SELECT ward || region AS k, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY k"
+    ),
+}
+
+
+def plain(value: Any) -> Any:
+    """Numbers to six decimals; a midnight is its day."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float | Decimal):
+        return round(float(value), 6)
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date()
+    return value
+
+
+def sortable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is None, str(value)) for value in row)
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_a_clause_means_what_it_means_in_sql(clause: str) -> None:
+    query = CLAUSES[clause]
+    question = ask(query, hospital())
+    mine = [tuple(map(plain, row)) for row in unprotected(question)]
+    truth = [tuple(map(plain, row)) for row in connection().cursor().execute(query).fetchall()]
+    if question.keys is not None and len(mine) > len(truth):
+        mine = [row for row in mine if row in truth]  # public groups without rows are shown too
+    if not question.order:
+        mine, truth = sorted(mine, key=sortable), sorted(truth, key=sortable)
+    assert mine == truth
+
+
+def test_the_unit_may_have_a_window() -> None:
+    from dalenius.privacy.unit import Unit
+
+    schema = hospital(Unit("patient", column="patient_id", window="week"), "day")
+    weekly = (
+        "SELECT patient_id, date_trunc('week', day) AS week, COUNT(*) AS n FROM visits GROUP BY"
+        " patient_id, week"
+    )
+    question = ask(f"SELECT AVG(n), units() FROM ({weekly})", schema)
+    assert question.rows.units == 2 and question.rows_per_unit == 1
+    truth = connection().cursor().execute(f"SELECT AVG(n), COUNT(*) FROM ({weekly})").fetchall()
+    assert [tuple(map(plain, row)) for row in unprotected(question)] == [
+        tuple(map(plain, row)) for row in truth
+    ]
+
+
+def test_keys_may_be_given() -> None:
+    query = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    assert unprotected(ask(query, hospital(), keys=["B", "X"]))[1] == ("X", 0)
+    by_column = ask(
+        "SELECT ward, urgent, COUNT(*) FROM visits GROUP BY 1, 2",
+        hospital(),
+        keys={"WARD": ["A", "B"], "urgent": [True]},
+    )
+    assert by_column.keys == (("A", True), ("B", True))
+    assert ask("SELECT day, COUNT(*) FROM visits GROUP BY 1", hospital(), keys=["2024-01-05"]).keys == (
+        (date(2024, 1, 5),),
+    )
+
+
+def test_width_bucket_makes_a_histogram() -> None:
+    query = (
+        "SELECT width_bucket(cost, 5, 20, 3) AS bin, COUNT(*) FROM visits WHERE cost IS NOT NULL GROUP BY bin"
+    )
+    question = ask(query, hospital())
+    assert question.keys is not None and {0, 1, 2, 3, 4} <= {key[0] for key in question.keys}
+    edges = "CASE WHEN cost < 5 THEN 0 WHEN cost >= 20 THEN 4 ELSE floor((cost - 5) / 5) + 1 END"
+    truth = (
+        connection()
+        .cursor()
+        .execute(f"SELECT {edges} AS bin, COUNT(*) FROM visits WHERE cost IS NOT NULL GROUP BY bin")
+        .fetchall()
+    )
+    assert {row for row in unprotected(question) if row[1]} == {(int(edge), count) for edge, count in truth}
+
+
+def test_aggregates_of_one_column_share_it_and_rows_without_a_value_are_left_out() -> None:
+    question = ask("SELECT AVG(cost), SUM(cost), COUNT(cost), MAX(cost) FROM visits", hospital())
+    assert question.rows.values == 1 and {each.column for each in question.aggregates} == {0}
+    assert "WHERE value_0 IS NOT NULL" in question.rows.sql
+    assert "IS NOT NULL" not in ask("SELECT AVG(cost), COUNT(*) FROM visits", hospital()).rows.sql
+
+
+def test_an_empty_table_has_an_answer() -> None:
+    question = ask("SELECT COUNT(*), SUM(cost), AVG(cost) FROM visits WHERE age > 1000", hospital())
+    assert unprotected(question) == [(0, None, None)]

@@ -1,0 +1,311 @@
+"""`dp.table`: from a source to a charged release, the same from SQL and Python, and again for free."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas
+import polars
+import pytest
+
+import dalenius as dp
+from dalenius import noise
+from dalenius.errors import BudgetExceeded, InvalidArgument, Unsupported
+from dalenius.losses import Loss, Pure
+from dalenius.tables import Bounds, Table
+
+PATIENT = dp.Unit("patient", column="patient_id")
+BUDGET = dp.Budget(epsilon=3, delta=1e-9)
+WARDS = {"ward": ["A", "B", "C"]}
+BY_WARD = "SELECT ward, COUNT(*) AS visits, AVG(age) AS age FROM visits GROUP BY ward"
+MADE = """SELECT i % 1000 AS patient_id, 20 + i % 50 AS age, ['A', 'B', 'C'][1 + i % 3] AS ward,
+          DATE '2026-01-01' + (i % 90)::INT AS day FROM range(6000) AS made(i)"""
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> str:
+    """Six thousand visits of a thousand patients to three wards, made up."""
+    path = tmp_path / "visits.parquet"
+    duckdb.sql(f"COPY ({MADE}) TO '{path}'")
+    return str(path)
+
+
+def opened(source: Any, **options: Any) -> Table:
+    return dp.table(source, **{"unit": PATIENT, "budget": BUDGET} | options)
+
+
+def charged(table: Table) -> list[Loss]:
+    """The losses that the account was charged with."""
+    entries = table.account.entries()
+    return [Loss.from_json(json.dumps(one.fields["loss"])) for one in entries if one.event == "reserve"]
+
+
+def test_an_answer_has_bars_a_receipt_and_a_charge(visits: str) -> None:
+    table = opened(visits, categories=WARDS, ranges={"age": (0, 120)})
+    release = table.sql(BY_WARD, epsilon=1, by="ana", purpose="wards")
+    assert release.columns["ward"] == ("A", "B", "C") and release.measures == ("visits", "age")
+    for measure in release.measures:
+        ends = zip(release[f"{measure}_low"], release[measure], release[f"{measure}_high"], strict=True)
+        assert all(low <= value <= high for low, value, high in ends)
+    receipt = release.receipt
+    assert receipt.entry is not None and (receipt.entry.account, receipt.entry.number) == ("visits", 2)
+    assert receipt.cost == "epsilon 1 at delta 1e-09" and receipt.unit == PATIENT
+    assert receipt.bounds and receipt.mechanism and not receipt.tainted
+    assert [entry.event for entry in table.account.entries()] == ["open", "reserve", "commit"]
+    assert table.account.entries()[1].fields["by"] == "ana"
+    assert "left: " in str(release) and "±" in str(release)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        BY_WARD,
+        "SELECT COUNT(DISTINCT patient_id) AS patients FROM visits",
+        "SELECT ward, MEDIAN(age) AS age FROM visits GROUP BY ward HAVING COUNT(*) > 10 ORDER BY age LIMIT 2",
+        "SELECT SUM(age) AS years FROM visits WHERE day >= DATE '2026-02-01'",
+    ],
+)
+@pytest.mark.parametrize("budget", [BUDGET, dp.Budget(epsilon=3)])
+def test_what_is_explained_is_what_is_charged(visits: str, query: str, budget: dp.Budget) -> None:
+    table = opened(visits, categories=WARDS, budget=budget)
+    explained = table.explain(query, epsilon=0.5)
+    assert charged(table) == [], "explaining costs nothing"
+    release = table.sql(query, epsilon=0.5)
+    assert charged(table) == [explained.loss] == [release.loss] and explained.fits
+    delta = table.account.terms.limit.delta
+    assert explained.loss.epsilon(delta).upper <= 0.5
+    assert explained.loss.epsilon(delta).upper > 0.49, "and no less private than was paid for"
+    assert str(explained).startswith("question:") and "visits, where it fits" in str(explained)
+
+
+def test_without_delta_the_loss_is_pure(visits: str) -> None:
+    table = opened(visits, categories=WARDS, budget=dp.Budget(epsilon=1))
+    table.sql(BY_WARD, epsilon=0.5)
+    assert table.account.spent.epsilon == 0.5
+    with pytest.raises(InvalidArgument, match="delta 0"):
+        opened(visits, budget=dp.Budget(epsilon=1)).sql(BY_WARD, epsilon=0.25)
+
+
+def test_groups_that_are_not_listed_are_selected_privately(visits: str) -> None:
+    """Each ward has a thousand patients, more than are ever left out at this price."""
+    release = opened(visits).sql(BY_WARD, epsilon=2)
+    assert set(release.columns["ward"]) <= {"A", "B", "C"}
+    listed = opened(visits).sql(BY_WARD, epsilon=0.5, keys=["C", "Z"])
+    assert listed.columns["ward"] == ("C", "Z")
+
+
+# Asked again.
+
+
+def test_the_same_question_to_the_same_data_is_free(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    first = table.sql(BY_WARD, epsilon=0.5, by="ana")
+    again = table.sql(
+        "select  ward, count(*) as visits, avg(age) AS age from visits group by 1", epsilon=Fraction(1, 2)
+    )
+    other = opened(visits, categories=WARDS).sql(BY_WARD, epsilon=0.5, by="ben")
+    assert first.columns == again.columns == other.columns and len(charged(table)) == 1
+    assert again.receipt.entry == first.receipt.entry
+    assert again.receipt.postprocessing[-1] == "given again, free: it was released before, by entry 2"
+
+
+def test_anything_else_is_paid_for(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    asked: list[dict[str, Any]] = [
+        {},
+        {"epsilon": 0.11},
+        {"confidence": 0.9},
+        {"bounds": Bounds(rows=6)},
+        {"keys": ["A"]},
+    ]
+    for options in asked:
+        table.sql(BY_WARD, **{"epsilon": 0.1} | options)
+    opened(visits, categories=WARDS, ranges={"age": (0, 99)}).sql(BY_WARD, epsilon=0.1)
+    assert len(charged(table)) == 6
+    stamp = os.stat(visits).st_mtime_ns
+    os.utime(visits, ns=(stamp + 10**9, stamp + 10**9))
+    opened(visits, categories=WARDS).sql(BY_WARD, epsilon=0.1)
+    assert len(charged(table)) == 7, "the data may have changed"
+
+
+def test_an_answer_in_seeded_noise_is_not_given_to_others(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    with noise.seeded(b"a test"):
+        assert table.sql(BY_WARD, epsilon=0.5).receipt.tainted
+    assert not table.sql(BY_WARD, epsilon=0.5).receipt.tainted
+    assert len(charged(table)) == 2
+
+
+# The same from Python.
+
+
+def test_python_asks_the_same_question(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    sql = "SELECT ward, COUNT(*) AS visits, AVG(age) AS age FROM visits WHERE age > 30 GROUP BY ward"
+    first = table.sql(sql, epsilon=0.5)
+    built = table.where("age > 30").group_by("ward")
+    again = built.agg(dp.agg.count().alias("visits"), dp.agg.mean("age").alias("age")).release(epsilon=0.5)
+    assert again.columns == first.columns and len(charged(table)) == 1
+
+
+def test_what_is_built_can_be_explained(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    query = table.group_by("ward").agg(dp.agg.count())
+    explained = table.explain(query, epsilon=0.5)
+    assert query.release(epsilon=0.5).loss == explained.loss and "GROUP BY" in explained.question
+
+
+# Sources.
+
+
+def frames() -> dict[str, Any]:
+    arrow = duckdb.sql(MADE).to_arrow_table()
+    return {"arrow": arrow, "pandas": arrow.to_pandas(), "polars": polars.from_arrow(arrow)}
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_frames_are_asked_too(kind: str, tmp_path: Path) -> None:
+    table = opened(frames()[kind], name="visits", ledger=tmp_path / "x.ledger", categories=WARDS)
+    assert list(table.columns) == ["patient_id", "age", "ward", "day"]
+    assert len(table.sql(BY_WARD, epsilon=1)) == 3
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "duckdb"])
+def test_files_are_asked_and_have_a_ledger_beside_them(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"visits.{ending}"
+    if ending == "duckdb":
+        with duckdb.connect(str(path)) as file:
+            file.execute(f"CREATE TABLE visits AS {MADE}")
+    else:
+        duckdb.sql(f"COPY ({MADE}) TO '{path}'")
+    with opened(str(path), categories=WARDS) as table:
+        assert len(table.sql(BY_WARD, epsilon=1)) == 3
+    assert (tmp_path / "visits.ledger").exists() and (tmp_path / "visits.answers").exists()
+
+
+def test_tables_of_the_same_units_and_public_ones_are_joined(visits: str, tmp_path: Path) -> None:
+    stays = pandas.DataFrame({"patient_id": range(1000), "nights": [1 + i % 9 for i in range(1000)]})
+    wards = polars.DataFrame({"ward": ["A", "B", "C"], "floor": [1, 2, 2]})
+    table = opened(
+        visits, private={"stays": stays}, public={"wards": wards}, ranges={"stays.nights": (0, 10)}
+    )
+    joined = "SELECT SUM(nights) AS nights FROM visits JOIN stays USING (patient_id) WHERE ward = 'A'"
+    assert len(table.sql(joined, epsilon=0.5)) == 1
+    floors = "SELECT floor, COUNT(*) AS n FROM visits JOIN wards USING (ward) GROUP BY floor"
+    assert table.sql(floors, epsilon=0.5, keys=[1, 2]).columns["floor"] == (1, 2)
+
+
+def test_a_prepared_table_answers_the_same(visits: str) -> None:
+    """Each patient has 2 visits to each ward, a norm below 4: nothing is clipped; bars miss by 1e-9 each."""
+    table = opened(visits, categories=WARDS)
+    asked = {"epsilon": 1, "bounds": Bounds(rows=4), "confidence": 1 - Fraction(1, 10**9)}
+    path = table.prepare("ward")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and path.parent == Path(visits).parent
+    assert charged(table) == [], "nothing is released"
+    release = table.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", **asked)
+    assert all(low <= 2000 <= high for low, high in zip(release["n_low"], release["n_high"], strict=True))
+    rows = table._question("SELECT ward, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY ward", None).rows
+    assert table._prepared[0].fits(rows) is not None
+    os.utime(visits, ns=(1, 1))
+    assert table._prepared[0].fits(rows) is None, "the source has changed"
+    table.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", **asked)
+    assert len(charged(table)) == 2
+
+
+# Who is protected, and how much.
+
+
+def test_units_are_those_of_the_account(visits: str) -> None:
+    table = opened(visits)
+    with pytest.raises(InvalidArgument, match="is for each"):
+        dp.table(visits, unit=dp.Unit("visit"), account=table.account)
+    same = dp.table(visits, account=table.account, categories=WARDS)
+    assert same.unit == PATIENT and same.sql(BY_WARD, epsilon=0.5).receipt.unit == PATIENT
+
+
+@pytest.mark.parametrize(
+    ("unit", "options"),
+    [
+        (dp.Unit("visit"), {}),
+        (dp.Unit("patient", column="patient_id", window="week"), {"time": "day"}),
+        (dp.Unit("patient", column="patient_id", relation="replace"), {"public_size": 1000}),
+        (dp.Unit("patient", column="patient_id", relation="zero_out"), {}),
+    ],
+)
+def test_every_kind_of_unit_is_charged_as_itself(visits: str, unit: dp.Unit, options: dict[str, Any]) -> None:
+    table = opened(visits, unit=unit, categories=WARDS, **options)
+    release = table.sql(BY_WARD, epsilon=1)
+    assert release.receipt.unit == unit and release.loss.relation == unit.relation
+
+
+def test_a_budget_that_is_gone_refuses_before_data_are_read(
+    visits: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = opened(visits, categories=WARDS, budget=dp.Budget(epsilon=1))
+    table.sql(BY_WARD, epsilon=0.75)
+    explained = table.explain(BY_WARD, epsilon=0.5)
+    assert not explained.fits and "does not fit" in str(explained)
+    monkeypatch.setattr(type(table._engine), "load", lambda self, rows: pytest.fail("data were read"))
+    with pytest.raises(BudgetExceeded):
+        table.sql("SELECT COUNT(*) FROM visits", epsilon=0.5)
+
+
+def test_allowances_hold(visits: str) -> None:
+    table = opened(visits, categories=WARDS, by="ana")
+    table.account.allow(dp.Budget(epsilon=0.2), by="ana")
+    with pytest.raises(BudgetExceeded):
+        table.sql(BY_WARD, epsilon=0.5)
+    assert not table.explain(BY_WARD, epsilon=0.5).fits
+    assert table.explain(BY_WARD, epsilon=0.5, by="ben").fits
+    table.sql(BY_WARD, epsilon=0.5, by="ben")
+
+
+def test_other_charges_count(visits: str) -> None:
+    """One account for a query, a model, and what was made elsewhere."""
+    table = opened(visits, categories=WARDS, budget=dp.Budget(epsilon=1))
+    table.account.record(Pure(0.8), note="made elsewhere")
+    with pytest.raises(BudgetExceeded):
+        table.sql(BY_WARD, epsilon=0.5)
+
+
+# What it says of itself.
+
+
+def test_it_prints_without_data(visits: str) -> None:
+    assert repr(opened(visits)) == (
+        "<Table visits (patient_id, age, ward, day), "
+        "epsilon 3 at delta 1e-09 for each patient (patient_id), add_remove>"
+    )
+
+
+def test_a_refused_question_costs_nothing(visits: str) -> None:
+    table = opened(visits)
+    with pytest.raises(Unsupported) as refused:
+        table.sql("SELECT age FROM visits", epsilon=1)
+    assert refused.value.remedy and charged(table) == []
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "much", None])
+def test_a_price_that_is_none_is_refused(visits: str, epsilon: Any) -> None:
+    table = opened(visits)
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        table.sql("SELECT COUNT(*) FROM visits", epsilon=epsilon)
+    assert charged(table) == []
+
+
+def test_the_price_that_a_refusal_names_is_accepted(visits: str) -> None:
+    """Also where the groups are selected, which takes of the account's delta too."""
+    table = opened(visits, budget=dp.Budget(epsilon=1, delta=1e-9))
+    table.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=0.5)
+    with pytest.raises(BudgetExceeded) as refused:
+        table.sql(BY_WARD, epsilon=0.9)
+    (price,) = re.findall(r"Try epsilon=([\d.]+)\.", refused.value.remedy)
+    assert 0.1 < float(price) < 0.9 and refused.value.left == float(price)
+    assert table.sql(BY_WARD, epsilon=float(price)).receipt.entry is not None
