@@ -6,10 +6,11 @@ with μ² = Σ 1/kᵢ² (`losses.composition`, `losses.gaussian`). With kᵢ = k
 loss is that of one Gaussian of multiplier k. Laplace noise of 1/εᵢ times its L1 sensitivity is εᵢ-private
 whatever came before, and the whole Σεᵢ-private.
 
-Selecting keys comes first: each key is shown or not by a decision that is (ε₀, δ₀)-private for units that
-come or go. A unit that keeps at most m keys changes m of these decisions; under replace 2m, those of the keys
-it had and those it has. So it costs m (or 2m) times `losses.Approximate`, and the loss is its composition
-with the Gaussian. Calibration is of that whole: nothing is set aside.
+Selecting keys comes first: Gaussian noise on how many units hold each key, a unit counting in m of them at
+most, and the keys whose noisy count reaches a threshold. Where no key is held by the unit alone that is such
+a part, of L2 sensitivity √m (under replace √2m). A key that it holds alone is shown, by which all may be
+told, with probability d each, and some key is with f = 1 − (1 − d)^m. So the loss is that of the Gaussian
+composed with `losses.Approximate` of ε = 0 and δ = f (docs/proofs/tables.md). Calibration is of that whole.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.mechanisms.partition_selection import PartitionSelection
+from dalenius.mechanisms.new_keys import chance
+from dalenius.mechanisms.noisy_threshold import NoisyThreshold
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
 from dalenius.privacy.unit import Relation
-from dalenius.tables.deciding import decision_epsilon
 
 Norm = Literal["l2", "l1"]
 Additive = Gaussian | Laplace
@@ -41,11 +42,13 @@ ROOM = {"l2": Fraction(2**50), "l1": Fraction(2**39)}
 """The largest scale of exact noise, in steps."""
 MOST_MULTIPLIER = {"l2": 2**24, "l1": 2**17}
 """Beyond, a query of so small an epsilon would tell nothing."""
-SELECTING = Fraction(5, 4)
-"""How much the noise of everything else may grow for the sake of selecting keys."""
+SELECTING = Fraction(9, 25)
+"""The part of the cost that selecting keys takes: the noise of everything else grows by a quarter."""
 KEY_FAILURE = Fraction(1, 1000)
-"""The part of delta that decisions on keys take. These parts add up over the queries of an account, whose
-filter has a few hundredths of its delta for them: a quarter would fit not once, this dozens of times."""
+"""The part of delta for keys that a unit holds alone. These parts add up over the queries of an account,
+whose filter has a few hundredths of its delta for them: a quarter would fit not once, this often."""
+MARGIN = Fraction(1, 10**9)
+"""By how much a multiplier is raised that was found a hair too small; each time twice as much."""
 UNSEEN = 1.5
 """What a search overlooks, in its own noise, costs about so much of the error of a group."""
 LEAST_SEARCH, MOST_SEARCH = 0.02, 0.10
@@ -90,7 +93,7 @@ class Split:
     """The parts of a query's cost; `loss` is that of all of them."""
 
     loss: Loss
-    selection: PartitionSelection | None
+    selection: NoisyThreshold | None
     noises: tuple[Noise, ...]
 
 
@@ -98,30 +101,33 @@ def split(
     *, epsilon: Fraction, delta: Fraction, relation: Relation, weights: tuple[Fraction, ...], keys: int | None
 ) -> Split:
     """(epsilon, delta) divided by weights; `keys` is how many a unit may have, where keys are selected."""
-    decisions = None if keys is None else keys * (2 if relation == "replace" else 1)
-    if not weights:
-        return _without_noise(epsilon, delta, relation, keys, decisions)
+    if keys is None and not weights:
+        return Split(Pure(0, relation=relation), None, ())
     if delta == 0:
         return Split(Pure(epsilon, relation=relation), None, _laplace(epsilon, relation, weights))
-    multiplier, decision = _calibrated(epsilon, delta, decisions)
-    loss: Loss = GaussianLoss(multiplier * (2 if relation == "replace" else 1), relation=relation)
-    selection = None
-    if keys is not None and decision is not None:
-        each = Approximate(decision[0], delta=decision[1], relation=relation)
-        loss = compose([loss, each * (decisions or 1)])
-        selection = PartitionSelection(epsilon=decision[0], delta=decision[1], keys=keys)
-    return Split(loss, selection, _gaussian(multiplier, relation, weights))
+    if keys is None:
+        multiplier = _calibrated(epsilon, delta, Fraction(0))
+        return Split(_loss(multiplier, Fraction(0), relation), None, _gaussian(multiplier, relation, weights))
+    failure = delta * KEY_FAILURE
+    multiplier = _calibrated(epsilon, delta, failure)
+    whole = sum(weights)
+    # Where nothing is measured, selecting takes all of it.
+    share = SELECTING if whole else Fraction(1)
+    rest = tuple((1 - share) * weight / whole for weight in weights)
+    first, *others = _gaussian(multiplier, relation, (share, *rest))
+    return Split(_loss(multiplier, failure, relation), _selection(first, keys, failure), tuple(others))
 
 
-def _without_noise(
-    epsilon: Fraction, delta: Fraction, relation: Relation, keys: int | None, decisions: int | None
-) -> Split:
-    """Where nothing is measured: the keys alone, or nothing at all."""
-    if keys is None or decisions is None:
-        return Split(Pure(0, relation=relation), None, ())
-    found = PartitionSelection.calibrate(epsilon=epsilon, delta=delta, keys=decisions)
-    loss = Approximate(found.epsilon, delta=found.delta, relation=relation) * decisions
-    return Split(loss, PartitionSelection(epsilon=found.epsilon, delta=found.delta, keys=keys), ())
+def _selection(noise: Noise, keys: int, failure: Fraction) -> NoisyThreshold:
+    """The least threshold that keeps what units hold alone."""
+    scale = noise.on(sqrt_up(Fraction(keys)), nonnegative=True).scale
+    low, high = 1, 2
+    while chance(scale, high, "gaussian", keys) > failure:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance(scale, middle, "gaussian", keys) > failure else (low, middle)
+    return NoisyThreshold(scale=scale, threshold=high, keys=keys, noise="gaussian")
 
 
 def search_share(searches: int, groups: int, norm: Norm) -> Fraction:
@@ -174,13 +180,17 @@ def _noise(norm: Norm, multiplier: Fraction, relation: Relation) -> Noise:
 
 
 @lru_cache(maxsize=256)
-def _calibrated(
-    epsilon: Fraction, delta: Fraction, decisions: int | None
-) -> tuple[Fraction, tuple[Fraction, Fraction] | None]:
-    """The multiplier of all noise together, and the (ε, δ) of one decision on a key."""
-    least = GaussianLoss.calibrate(epsilon=epsilon, delta=delta).noise_multiplier
-    if decisions is None:
-        return least, None
-    more, failure = least * SELECTING, delta * KEY_FAILURE / decisions
-    each = decision_epsilon(GaussianLoss(more), failure, decisions, epsilon=epsilon, delta=delta)
-    return more, (each, failure)
+def _calibrated(epsilon: Fraction, delta: Fraction, failure: Fraction) -> Fraction:
+    """The multiplier of all noise together, where `failure` of delta is for keys held alone."""
+    found = GaussianLoss.calibrate(epsilon=epsilon, delta=delta - failure).noise_multiplier
+    margin = MARGIN
+    while _loss(found, failure, "add_remove").epsilon(delta).upper > epsilon:
+        found, margin = _short(found * (1 + margin)), 2 * margin
+    return found
+
+
+@lru_cache(maxsize=256)
+def _loss(multiplier: Fraction, failure: Fraction, relation: Relation) -> Loss:
+    """That of noise, and of keys held alone; sensitivities are those of the relation already."""
+    noise = GaussianLoss(multiplier * (2 if relation == "replace" else 1), relation=relation)
+    return compose([noise, Approximate(0, delta=failure, relation=relation)]) if failure else noise

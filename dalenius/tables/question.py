@@ -31,11 +31,11 @@ class Interval:
 class Aggregate:
     """One aggregate over the rows of a group.
 
-        count           COUNT(*)
-        count_of        COUNT(x): rows whose value is not NULL
-        sum avg var_… stddev_… min max quantile      of the values that are not NULL
-        units           COUNT(DISTINCT unit)
-        distinct        COUNT(DISTINCT x)
+    count           COUNT(*)
+    count_of        COUNT(x): rows whose value is not NULL
+    sum avg var_… stddev_… min max quantile      of the values that are not NULL
+    units           COUNT(DISTINCT unit)
+    distinct        COUNT(DISTINCT x)
     """
 
     kind: AggregateKind

@@ -1,13 +1,16 @@
 """Which groups are shown, where the keys are not public: those that enough units hold.
 
 A unit keeps at most `keys` of its keys, those of least keyed hash, so that whatever other units hold, its
-coming or going changes at most so many counts by 1 (`Loaded.holders`). Each key is then shown with the
-greatest probability that privacy allows (`PartitionSelection`), all of which `budgeting` charges. The keys
-that are shown come in an order of their own: that of the data would tell of units.
+coming or going changes at most so many counts by 1 (`Loaded.holders`). A key is shown if the number of units
+that hold it, with Gaussian noise, reaches a threshold (`NoisyThreshold`), all of which `budgeting` charges.
+The keys that are shown come in an order of their own: that of the data would tell of units.
 
-Few keys a unit are better than many. With half as many, each decision may cost nearly twice as much, so that
-a key is shown when little more than half as many units hold it; and half as many hold it, of units with many
-keys, but as many as before of units with few. Two are good for units with up to ten keys or so.
+Deciding key by key with the greatest probability that (ε, δ) a key allows (`PartitionSelection`) is best for
+one key of a unit by itself. Beside other noise, and for several keys of a unit, it asks for about twice as
+many units, since what it costs adds up as ε does, and this as a Gaussian.
+
+With m keys a unit the threshold grows as √m, and a key of units that have many is held m times as often; of
+units with one key it is held as often as before.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from dalenius.errors import InvalidArgument
-from dalenius.mechanisms.partition_selection import PartitionSelection
+from dalenius.mechanisms.noisy_threshold import NoisyThreshold
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.question import Question
 from dalenius.tables.rows import Key, KeyPart
 
-MOST_KEYS = 2
+MOST_KEYS = 4
 """Keys of one unit that count when keys are selected, where it is not known to have fewer."""
 
 
@@ -47,20 +50,16 @@ def check_keys(question: Question) -> None:
         raise InvalidArgument("A key is listed twice.", remedy="List each key once.")
 
 
-def select(selection: PartitionSelection, holders: Mapping[Key, int]) -> tuple[Key, ...]:
+def select(selection: NoisyThreshold, holders: Mapping[Key, int]) -> tuple[Key, ...]:
     """The keys that are shown, in their own order."""
     keys = sorted(holders, key=lambda key: tuple(map(_place, key)))
     shown = selection.release({i: holders[key] for i, key in enumerate(keys)}).columns["key"]
     return tuple(keys[i] for i in shown if isinstance(i, int))
 
 
-def half_shown(selection: PartitionSelection) -> int:
-    """How many units must hold a key for it to be shown half of the time."""
-    low, high = 0, selection.sure
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if selection.probability(middle) < Fraction(1, 2) else (low, middle)
-    return high
+def nearly_always(selection: NoisyThreshold) -> int:
+    """How many units must hold a key for it to be hidden at most once in a thousand times."""
+    return selection.threshold + selection.additive.reach(Fraction(1, 500))
 
 
 def _same(part: KeyPart) -> object:

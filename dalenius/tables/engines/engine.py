@@ -41,16 +41,16 @@ MASS = 1 << 20
 class Measure:
     """Something that is summed in each group, over rows with their weights.
 
-        rows       1                                             at most 1 a row
-        present    1 where value is not NULL                     at most 1
-        sum        the steps of value in its range               at most max |steps|
-        squares    (steps²) >> shift                             at most max steps² >> shift
-        tree       1 in each of the `levels` nodes above the leaf where value falls: level 1 has 2 nodes,
-                   level L has 2^L; nodes of level 1 come first. The leaf is ⌊(steps − least)·2^L / (count)⌋
-                   with steps from least to least + count − 1
-        units      1 for each group that a unit is in, with the weight of its own bounding
-        distinct   1 for each value of a distinct column in a group, of the pairs (group, value) that the
-                   bounding leaves to each unit; no weights
+    rows       1                                             at most 1 a row
+    present    1 where value is not NULL                     at most 1
+    sum        the steps of value in its range               at most max |steps|
+    squares    (steps²) >> shift                             at most max steps² >> shift
+    tree       1 in each of the `levels` nodes above the leaf where value falls: level 1 has 2 nodes,
+               level L has 2^L; nodes of level 1 come first. The leaf is ⌊(steps − least)·2^L / (count)⌋
+               with steps from least to least + count − 1
+    units      1 for each group that a unit is in, with the weight of its own bounding
+    distinct   1 for each value of a distinct column in a group, of the pairs (group, value) that the
+               bounding leaves to each unit; no weights
     """
 
     kind: Literal["rows", "present", "sum", "squares", "tree", "units", "distinct"]

@@ -11,6 +11,8 @@ from reference import ReferenceLoaded
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses import Approximate, Gaussian, Pure, compose
+from dalenius.mechanisms.new_keys import chance
+from dalenius.privacy.sensitivity import sqrt_up
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.plan import Plan
 from dalenius.tables.selecting import select
@@ -45,8 +47,12 @@ def test_the_parts_compose_to_no_more_than_the_loss(relation: Any) -> None:
         parts = [Gaussian(factor * noise.multiplier, relation=relation) for noise in made.parts.noises]
         selection = made.parts.selection
         assert selection is not None
-        each = Approximate(selection.epsilon, delta=selection.delta, relation=relation)
-        whole = compose([*parts, each * (selection.keys * factor)])
+        # As many counts as a unit has keys, under replace twice as many, each moved by 1.
+        parts.append(
+            Gaussian(factor * selection.scale / sqrt_up(Fraction(factor * selection.keys)), relation=relation)
+        )
+        alone = chance(selection.scale, selection.threshold, "gaussian", selection.keys)
+        whole = compose([*parts, Approximate(0, delta=alone, relation=relation)])
         for delta in (Fraction(1, 10**3), DELTA):
             assert whole.epsilon(delta).upper <= made.loss.epsilon(delta).upper * (1 + 1e-9)
 
@@ -103,8 +109,9 @@ def test_groups_alone_cost_what_selecting_them_costs() -> None:
 def test_a_group_that_few_hold_is_never_or_seldom_shown_and_one_that_many_hold_always() -> None:
     selection = plan("count", keys=None).parts.selection
     assert selection is not None
-    holders = {("few",): 1, ("many",): selection.sure, (None,): selection.sure, (3,): selection.sure}
-    # A key that one unit holds is shown with probability δ₀ < 1e-6.
+    # One that a single unit holds is shown, and one that so many hold is hidden, with less than 1e-6.
+    many = selection.threshold + selection.additive.reach(Fraction(1, 10**7))
+    holders = {("few",): 1, ("many",): many, (None,): many, (3,): many}
     assert select(selection, holders) == ((None,), (3,), ("many",))
 
 
