@@ -73,7 +73,7 @@ class MissingExtra(DaleniusError, ImportError):
 
 
 class QueryFailed(DaleniusError):
-    """Data could not be read, for whatever reason: the message is always the same, as reasons tell of data."""
+    """Data could not be read, for whatever reason: the message is always one, as reasons tell of data."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ NOTE = "dalenius_identity"
 
 
 def identity(version: str, types: Mapping[str, str], flat: Flat, rows: Rows) -> str:
-    """What a copy is good for: a version of its source, a table and its types, a unit, columns to group by."""
+    """What a copy is good for: a version of its source, a table and its types, a unit, and groups."""
     grouped = flat.expressions("unit", rows.units), flat.expressions("key", rows.keys)
     said = (version, flat.table, sorted(types.items()), *grouped)
     return hashlib.sha256(repr(said).encode()).hexdigest()

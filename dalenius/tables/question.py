@@ -1,4 +1,4 @@
-"""`Question`: what is asked, once SQL or Python has been read: rows to read, groups, aggregates, and the rest.
+"""`Question`: what is asked, once SQL or Python was read: rows, groups, aggregates, and what is shown.
 
 Everything here is public: it depends on the query, the types of the columns and the facts that the owner
 declared, never on data.
@@ -77,5 +77,5 @@ class Question:
     value_names: tuple[str, ...] = ()
     """How each value of the rows is written in the query, for people to read and for bounds to name."""
     never_null: tuple[bool, ...] = ()
-    """Whether each value of the rows is there in every row; () where nothing is known. It costs accuracy where
-    it is wrong, never privacy."""
+    """Whether each value of the rows is there in every row; () where nothing is known. Where it is wrong, it
+    costs accuracy, never privacy."""

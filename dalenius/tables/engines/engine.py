@@ -2,7 +2,7 @@
 
     with engine.load(rows) as loaded:                     # now data is read
         loaded.holders(most=4, salt=salt)                 # private keys, and how many units hold each
-        loaded.shapes(keys, presence=False)               # units by the size and spread of their contributions
+        loaded.shapes(keys, norm="l2", presence=False)    # units by the size and spread of what they add
         loaded.magnitudes(0)                              # where the values of column 0 lie
         loaded.totals(keys, measures, bounding)           # sums of the bounded contributions
 
@@ -74,8 +74,8 @@ class Bounding:
     rows get the weight
         norm "l2":  W = min(WEIGHT, ⌊WEIGHT·limit/√(Σ n(g)²)⌋),  so that √(Σ (W n(g))²) ≤ limit·WEIGHT
         norm "l1":  W = min(WEIGHT, ⌊WEIGHT·limit/Σ n(g)⌋),      so that Σ W n(g) ≤ limit·WEIGHT
-    With `groups`, a unit keeps only its rows in the `groups` groups of least keyed hash of (unit, key), before
-    that. For measure `units` the same holds with n(g) = 1 and `presence` in place of `limit`. For `distinct`
+    With `groups`, a unit keeps only its rows in the `groups` groups of least keyed hash of (unit, key),
+    before that. For measure `units` the same holds with n(g) = 1 and `presence` in place of `limit`. For `distinct`
     a unit keeps its `pairs` pairs (group, value) of least keyed hash.
     """
 
@@ -107,7 +107,7 @@ class Loaded(Protocol):
         """
 
     def magnitudes(self, column: int) -> NDArray[np.int64]:
-        """Where values lie: bins of a sign and an octave, in order from the most negative; zero in the middle.
+        """Where values lie: bins of a sign and an octave, from the most negative on; zero in the middle.
 
         Bin 256 + j (j ≥ 1) holds values from 2^(j−129) up to below 2^(j−128), ends held; 256 − j the same
         below zero; bin 256 holds 0. Each unit spreads MASS evenly over its rows that have a value: a bin that
@@ -125,8 +125,10 @@ class Engine(Protocol):
     """As sqlglot names it."""
 
     def columns(self, table: str) -> Mapping[str, str]:
-        """The names of a table's columns in order, each with its type: "boolean", "integer", "real", "text",
-        "date", "moment" (a time stamp) or "other". No data is read."""
+        """The names of a table's columns in order, each with its type; no data is read.
+
+        Types are "boolean", "integer", "real", "text", "date", "moment" (a time stamp) and "other".
+        """
 
     def version(self) -> str:
         """What changes when the data may have: size and time of a file, never a digest of data."""

@@ -1,7 +1,9 @@
 """Rows out of DuckDB as words and values, in one part, or in several where memory would not hold them.
 
-A unit's code modulo the number of parts says in which part it is, so that no unit is in two. Rows that are
-units of their own are cut wherever a part is full.
+A unit's code modulo the number of parts says in which part it is, so that no unit is in two. All parts stay
+in memory where there is room, and then rows are read once; there may be more than one, as words of 32 bits
+are sorted faster than longer ones and take half the memory. Rows that are units of their own are cut wherever
+a part is full.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ import numpy as np
 from dalenius.tables.engines.arrow import batches
 from dalenius.tables.engines.coding import Code, Listed
 from dalenius.tables.engines.kernel import Part
-from dalenius.tables.engines.kernel_cells import word_type
+from dalenius.tables.engines.kernel_cells import lower, upper, word_type
 from dalenius.tables.engines.kernel_rows import Block
 from dalenius.tables.engines.kernel_singles import Singles
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+SHORT, MOST_PARTS = 32, 64
+"""Bits of a short word, and the most parts that are made for words to be short."""
+Held = tuple[int, int, Part | Singles]
+"""The number of a part, how many there are, and the part."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,16 @@ class Coded:
         """The codes of units in one of so many parts are below this."""
         return 1 if self.unit is None else max(-(-self.unit.size // parts), 1)
 
+    @property
+    def split(self) -> int:
+        """How many parts make words short, a power of two; 1 where they are, or that takes too many."""
+        wide = (self.units(1) << self.bits) - 1
+        parts = 1 << max(wide.bit_length() - SHORT, 0)
+        return parts if parts <= MOST_PARTS and self.unit is not None else 1
+
     def row_bytes(self) -> int:
         """What one row takes in memory: its word twice, once among those that are sorted."""
-        word = np.dtype(word_type(self.units(1) << self.bits)).itemsize
+        word = np.dtype(word_type(self.units(self.split) << self.bits)).itemsize
         return 2 * word + 8 * self.values + 4 * len(self.distincts)
 
     def sql(self, index: int = 0, parts: int = 1) -> str:
@@ -85,27 +99,48 @@ class Coded:
             return Singles(blocks)
         return Part(blocks, bits=self.bits, units=self.units(parts))
 
-    def whole(self, cursor: DuckDBPyConnection, room: int) -> Part | Singles | None:
-        """All rows in one part; None where they take more than `room` bytes."""
-        most, blocks, rows = room // self.row_bytes(), [], 0
+    def whole(self, cursor: DuckDBPyConnection, room: int) -> list[Held] | None:
+        """All rows, read once; None where they take more than `room` bytes."""
+        most, rows, parts = room // self.row_bytes(), 0, self.split
+        found: list[list[Block]] = [[] for _ in range(parts)]
         for block in self.blocks(cursor):
-            blocks.append(block)
             rows += len(block.words)
             if rows > most:
                 return None
-        return self.part(blocks)
+            for blocks, own in zip(found, _parted(block, self.bits, parts), strict=True):
+                blocks.append(own)
+        return [(index, parts, self.part(blocks, parts)) for index, blocks in enumerate(found)]
 
-    def several(self, cursor: DuckDBPyConnection, room: int) -> Iterator[tuple[int, int, Part | Singles]]:
-        """Each part with its number and how many there are; a part takes about `room` bytes."""
+    def several(self, cursor: DuckDBPyConnection, room: int) -> Iterator[Held]:
+        """Part by part, each read when it is asked for; a part takes about `room` bytes."""
         most = max(room // self.row_bytes(), 1)
         if self.unit is None:
             for blocks in _bunches(self.blocks(cursor), most):
                 yield 0, 1, self.part(blocks)
             return
         ((rows,),) = cursor.execute(f"SELECT count(*) FROM {self.source}").fetchall()
-        count = int(rows) // most + 1
+        count = max(int(rows) // most + 1, self.split)
         for index in range(count):
             yield index, count, self.part(list(self.blocks(cursor, index, count)), count)
+
+
+def _parted(block: Block, bits: int, parts: int) -> list[Block]:
+    """The rows of each part; `parts` is a power of two."""
+    if parts == 1:
+        return [block]
+    units = upper(block.words, bits)
+    index = (units & np.uint64(parts - 1)).astype(np.uint8)
+    short = (units >> np.uint64(parts.bit_length() - 1) << np.uint64(bits)) | lower(block.words, bits)
+    # A stable sort of bytes counts them, and is quick.
+    order = np.argsort(index, kind="stable")
+    words = short.astype(np.uint32)[order]
+    values, distincts = [one[order] for one in block.values], [one[order] for one in block.distincts]
+    ends = np.cumsum(np.bincount(index, minlength=parts)).tolist()
+    cuts = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [
+        Block(words[cut], tuple(one[cut] for one in values), tuple(one[cut] for one in distincts))
+        for cut in cuts
+    ]
 
 
 def _bunches(blocks: Iterator[Block], most: int) -> Iterator[list[Block]]:

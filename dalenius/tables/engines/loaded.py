@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dalenius.tables.engines.coding import Listed, unit_code
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Integers, Measure
-from dalenius.tables.engines.fetching import Coded
+from dalenius.tables.engines.fetching import Coded, Held
 from dalenius.tables.engines.kernel import Digester, Part
 from dalenius.tables.engines.kernel_cells import Hasher
 from dalenius.tables.engines.kernel_distinct import Pairs, Values, all_pairs, count_pairs, kept_pairs
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 T = TypeVar("T")
-Held = tuple[int, int, Part | Singles]
-"""The number of a part, how many there are, and the part."""
 
 
 class DuckdbLoaded:
-    """Rows that have been read. One part stays in memory; several are read one by one, when needed."""
+    """Rows that have been read. They stay in memory, or are read part by part when they are needed."""
 
     def __init__(self, cursor: DuckDBPyConnection, rows: Rows, source: str, *, room: int) -> None:
         self._cursor, self._room = cursor, room
@@ -41,7 +39,7 @@ class DuckdbLoaded:
         listed = cursor.execute(f"SELECT code{columns} FROM {self._coded.keys.table}").fetchall()
         self._keys: dict[int, Key] = {row[0]: tuple(row[1:]) for row in listed}
         self._whole = self._coded.whole(cursor, room)
-        self._hasher: tuple[bytes, Hasher] | None = None
+        self._hashers: dict[tuple[bytes, int], Hasher] = {}
 
     def holders(self, *, most: int, salt: bytes) -> Mapping[Key, int]:
         """See `Loaded`."""
@@ -73,7 +71,7 @@ class DuckdbLoaded:
 
     def _parts(self) -> Iterator[Held]:
         if self._whole is not None:
-            return iter([(0, 1, self._whole)])
+            return iter(self._whole)
         return self._coded.several(self._cursor, self._room)
 
     def _sum(
@@ -141,14 +139,15 @@ class DuckdbLoaded:
 
     def _digester(self, salt: bytes, index: int, parts: int) -> Digester:
         def digest(present: NDArray[np.intp]) -> Hasher:
-            if parts == 1 and self._hasher is not None and self._hasher[0] == salt:
-                return self._hasher[1]
+            if (salt, index) in self._hashers:
+                return self._hashers[salt, index]
             unit, keys = self._coded.unit, self._coded.keys
             assert unit is not None
             table = np.zeros(self._coded.units(parts), np.uint32)
             table[present] = unit.digests(self._cursor, salt, "u", present * parts + index)
             hasher = Hasher(table, keys.digests(self._cursor, salt, "k", np.arange(keys.size)))
-            self._hasher = salt, hasher
+            if self._whole is not None:
+                self._hashers[salt, index] = hasher
             return hasher
 
         return digest
