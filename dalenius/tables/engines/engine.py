@@ -75,8 +75,8 @@ class Bounding:
         norm "l2":  W = min(WEIGHT, ⌊WEIGHT·limit/√(Σ n(g)²)⌋),  so that √(Σ (W n(g))²) ≤ limit·WEIGHT
         norm "l1":  W = min(WEIGHT, ⌊WEIGHT·limit/Σ n(g)⌋),      so that Σ W n(g) ≤ limit·WEIGHT
     With `groups`, a unit keeps only its rows in the `groups` groups of least keyed hash of (unit, key),
-    before that. For measure `units` the same holds with n(g) = 1 and `presence` in place of `limit`. For `distinct`
-    a unit keeps its `pairs` pairs (group, value) of least keyed hash.
+    before that. For measure `units` the same holds with n(g) = 1 and `presence` in place of `limit`. For
+    `distinct` a unit keeps its `pairs` pairs (group, value) of least keyed hash.
     """
 
     norm: Literal["l2", "l1"]
