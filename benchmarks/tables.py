@@ -36,6 +36,13 @@ LIMIT = 4 << 30
 """Bytes that the large run may have."""
 RAW = "SELECT grp, count(*), sum(value) FROM t GROUP BY grp"
 DISTINCT = "SELECT grp, count(DISTINCT user_id) FROM t GROUP BY grp"
+QUESTIONS = (
+    "SELECT ward, COUNT(*) AS visits, AVG(age) AS age FROM visits GROUP BY ward",
+    "SELECT COUNT(*) FROM visits WHERE age >= 65",
+    "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS p",
+    "SELECT date_trunc('month', day) AS month, MEDIAN(age) FROM visits GROUP BY 1 ORDER BY 1",
+    "WITH old AS (SELECT * FROM visits WHERE age > 80) SELECT COUNT(DISTINCT patient_id) FROM old",
+)
 HEAD = ("", "CPU s", "× raw", "× COUNT(DISTINCT)", "MiB at most")
 TABLE = """\
 {rows:,} rows, {people:,} people, {groups:,} groups; COUNT(*) and SUM of a value in each group, what each
@@ -44,7 +51,8 @@ the same file: `{raw}`
 and `{distinct}`.
 "Dalenius" reads the rows, finds the shapes by which bounds are chosen, and the bounded totals; "prepared"
 does the same with a stored copy that was made before ({prepare:.1f} s of CPU, once). OpenDP keeps 20 rows of
-each person, groups them, and adds its noise.
+each person, groups them, and adds its noise. A whole answer is read, planned, charged to a ledger on disk,
+bounded by what is found privately, and noised; with keys and the range of the value declared.
 """
 
 
@@ -128,6 +136,21 @@ def prepared(path: str) -> Callable[[], object]:
     return asked(prepare(open_source(path, "t"), question()))
 
 
+def answer(path: str, *, ready: bool = False) -> Callable[[], object]:
+    """The whole of a question: read, planned, charged on disk, bounded, noised, kept."""
+    import dalenius as dp
+
+    unit, budget = dp.Unit("person", column="user_id"), dp.Budget(epsilon=1000, delta=1e-6)
+    opened = dp.table(path, name="t", unit=unit, budget=budget, ranges={"value": (0, 1000)})
+    keys = [f"g{i:04d}" for i in range(GROUPS)]
+    if ready:
+        opened.prepare("grp")
+    epsilons = iter(range(1000, 2000))
+    query = "SELECT grp, COUNT(*) AS n, SUM(value) AS total FROM t GROUP BY grp"
+    # Another epsilon each time, as the same question is answered from what was released.
+    return lambda: opened.sql(query, epsilon=Fraction(next(epsilons), 1000), keys=keys)
+
+
 def opendp(path: str) -> Callable[[], object]:
     import opendp.prelude as peer
     import polars as pl
@@ -154,6 +177,8 @@ CASES: dict[str, Callable[[str], Callable[[], object]]] = {
     "distinct": lambda path: raw(path, DISTINCT),
     "dalenius": dalenius,
     "prepared": prepared,
+    "answer": answer,
+    "answer_prepared": lambda path: answer(path, ready=True),
     "opendp": opendp,
 }
 NAMES = {
@@ -161,6 +186,8 @@ NAMES = {
     "distinct": "raw COUNT(DISTINCT)",
     "dalenius": "Dalenius",
     "prepared": "Dalenius, prepared",
+    "answer": "Dalenius, the whole answer",
+    "answer_prepared": "Dalenius, the whole answer, prepared",
     "opendp": "OpenDP",
 }
 
@@ -226,6 +253,43 @@ def _line(name: str, one: Measured, base: Measured, distinct: Measured) -> Seque
     return (name, f"{one.median:.3f}", *ratios, f"{one.peak:,.0f}")
 
 
+def asking(folder: Path, repeats: int) -> str:
+    """What `explain` takes, and a first answer from a CSV file at the command line."""
+    import dalenius as dp
+
+    path = folder / "visits.csv"
+    lines = [f"{i % 2000},{'ABC'[i % 3]},{18 + i % 70},2026-01-{1 + i % 28:02}" for i in range(10_000)]
+    path.write_text("\n".join(["patient_id,ward,age,day", *lines]))
+    unit = ("--unit-column", "patient_id", "--epsilon", "0.5", "--budget", "3", "--delta", "1e-9")
+    command = [sys.executable, "-m", "dalenius", "query", str(path), QUESTIONS[0], *unit]
+    first = []
+    for _ in range(repeats + 1):
+        (folder / "visits.ledger").unlink(missing_ok=True)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        first.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    ledger = dp.Ledger.memory()
+    account = ledger.open(
+        "visits", unit=dp.Unit("patient", column="patient_id"), budget=dp.Budget(epsilon=1000, delta=1e-9)
+    )
+    visits = dp.table(path, unit=account.unit, account=account)
+    rows = []
+    for query in QUESTIONS:
+        times = []
+        for i in range(repeats + 1):
+            start = time.process_time()
+            f"{visits.explain(query, epsilon=Fraction(500 + i, 1000))}"
+            times.append(time.process_time() - start)
+        rows.append([f"`{query}`", f"{1e3 * statistics.median(times[1:]):.1f}"])
+    said = (
+        "A first answer from a CSV file of 10,000 lines, by `dalenius query`: "
+        f"{statistics.median(first[1:]):.2f} s of CPU, imports included.\n"
+        "`explain`, shown, at an epsilon that it has not seen:\n"
+    )
+    return f"## Asking\n\n{said}\n{table(['question', 'CPU ms'], rows)}"
+
+
 def large(folder: Path, rows: int) -> str:
     """Many rows, once, with little memory."""
     path = folder / "large.parquet"
@@ -256,6 +320,7 @@ def main() -> None:
     page = [f"# Tables\n\n{processor()}, Python {platform.python_version()}; {names}.\n"]
     with tempfile.TemporaryDirectory() as folder:
         page.append(f"## Bounded totals\n\n{engines(Path(folder), chosen.rows, chosen.repeats)}")
+        page.append(asking(Path(folder), chosen.repeats))
         if chosen.large:
             page.append(large(Path(folder), chosen.large))
     chosen.output.parent.mkdir(parents=True, exist_ok=True)

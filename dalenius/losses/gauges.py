@@ -35,6 +35,7 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.poisson import Concentrated
 from dalenius.losses.pure import Pure
 from dalenius.losses.renyi import Spared
+from dalenius.losses.routes import leaks
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
@@ -271,9 +272,9 @@ def squared_distance(epsilon: Fraction) -> Fraction:
 
 
 def _exact(loss: Loss) -> bool:
-    """Whether nothing but Gaussians is in it, or a few releases of bounded loss: no profile is needed."""
+    """Whether nothing but Gaussians and leaks is in it, or a few releases of bounded loss."""
     pairs = [(pair, n) for worst in loss.directions() or () for pair, n in worst]
-    if all(isinstance(pair, ShiftPair) for pair, _ in pairs):
+    if all(isinstance(pair, ShiftPair) or leaks(pair) for pair, _ in pairs):
         return True
     return sum(n for _, n in pairs) <= FEW and all(math.isfinite(pair.support[1]) for pair, _ in pairs)
 

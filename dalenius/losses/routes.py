@@ -1,6 +1,7 @@
 """Which route answers for a loss: the sharpest one for what it describes.
 
     closed form   Gaussians alone
+    leaking       any of these, but for a chance that everything is given away
     contour       Gaussian mixtures (subsampled Gaussians), with Gaussians and closed transforms
     discrete      all other pairs: see `discrete`
     loose         losses that no mechanism is known to attain, or of which only moments are known
@@ -10,17 +11,20 @@ Each profile encloses δ(ε) in one direction of the relation; the worse directi
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
 from dalenius.losses.loose import Loose
 from dalenius.losses.loss import Loss
+from dalenius.profiles.atoms import Atoms
 from dalenius.profiles.closed import GaussianProfile
 from dalenius.profiles.discrete import discrete_profile
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
+from dalenius.profiles.leaking import LeakingProfile
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.nodes import Part
-from dalenius.profiles.pair import Transformed, Worst
+from dalenius.profiles.pair import Pair, Transformed, Worst
 from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
@@ -42,12 +46,30 @@ def profiles(loss: Loss, proof: bool = False) -> tuple[Profile, ...]:
 
 def route(worst: Worst, proof: bool = False) -> Profile:
     """The profile of one direction."""
+    rest = tuple((pair, n) for pair, n in worst if not leaks(pair))
+    if rest and len(rest) < len(worst):
+        kept = math.prod((1 - leak(pair)) ** n for pair, n in worst if leaks(pair))
+        return LeakingProfile(route(rest, proof), 1 - Fraction(kept))
     squared, others = _split(worst)
     if not others:
         return GaussianProfile(squared)
     single = not squared and sum(n for _, n in others) == 1
     found = None if single else _contour(worst, others, squared, proof)
     return found or discrete_profile(worst)
+
+
+def leaks(pair: Pair) -> bool:
+    """Whether a pair tells nothing, or else everything, by a chance that is known as a rational below 1."""
+    if not isinstance(pair, Atoms) or pair.exact is None or not pair.atoms:
+        return False
+    return pair.exact[0] == pair.exact[1] < 1 and all(atom.exact == 0 for atom in pair.atoms)
+
+
+def leak(pair: Pair) -> Fraction:
+    """That chance."""
+    assert isinstance(pair, Atoms)
+    assert pair.exact is not None
+    return pair.exact[0]
 
 
 def _split(worst: Worst) -> tuple[Fraction, Worst]:
