@@ -12,6 +12,7 @@ from apart import Both, check, database, schema
 from random_queries import WARDS, Data, random_data, random_query
 
 from dalenius.privacy.unit import Unit
+from dalenius.tables import plan as planning
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.parsing import ask
 from dalenius.tables.plan import Plan
@@ -89,3 +90,12 @@ def test_neighbours_are_no_further_apart_than_charged(batch: int) -> None:
 def test_neighbours_at_length(batch: int) -> None:
     for seed in range(10**6 + BATCH * batch, 10**6 + BATCH * (batch + 1)):
         tried(seed)
+
+
+def test_a_charge_that_is_too_small_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search itself: with half of the sensitivity charged, it finds neighbours too far apart."""
+    norm = planning.norm
+    monkeypatch.setattr(planning, "norm", lambda measure, bounding: norm(measure, bounding) / 2)
+    with pytest.raises(AssertionError):
+        for seed in range(BATCH):
+            tried(seed)
