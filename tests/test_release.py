@@ -114,7 +114,7 @@ def test_receipts_state_everything() -> None:
 
 
 def test_who_paid_is_shown_wherever_the_release_is() -> None:
-    paid = replace(ONE, receipt=replace(RECEIPT, unit=Unit("patient", window="month"))).charged(ENTRY)
+    paid = replace(ONE, receipt=replace(RECEIPT, unit=Unit("patient", "patient_id", "month"))).charged(ENTRY)
     assert str(paid) == "12 ± 3 (95 %), epsilon 1 per patient and month, people, entry 7\nleft: epsilon 0.3"
     assert "people, entry 7" in paid._repr_html_() and "<dd>ab12</dd>" in paid._repr_html_()
     with pytest.raises(InvalidArgument, match="already"):

@@ -56,6 +56,23 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(query.query)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from dalenius import __version__
+
+        typer.echo(f"dalenius {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def everywhere(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Differential privacy with certified numbers."""
+
+
 @app.command()
 def epsilon(expression: Expression, delta: Delta, population: Population = None, json: Json = False) -> None:
     """Print the least ε of a loss at a δ."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -29,11 +30,14 @@ class Reservation:
         """The number of its entry."""
         return self.entry.number
 
-    def commit(self, release: Release) -> Release:
-        """Let a release out, its receipt naming the entry. Refused where its loss is not the reserved one."""
+    def commit(self, release: Release, *, digest: str | None = None) -> Release:
+        """Let a release out, its receipt naming the entry. Refused where its loss is not the reserved one.
+
+        With a digest of what is released the entry says so, and the release can be told from others later.
+        """
         self.check(release)
         charged = release.charged(self.line())
-        self.end("commit")
+        self.end("commit", {} if digest is None else {"digest": digest})
         return self.account.signed(charged)
 
     def check(self, release: Release) -> None:
@@ -64,21 +68,16 @@ class Reservation:
 
     def line(self) -> Line:
         """Its entry, as a receipt states it."""
-        return Line(
-            account=self.account.name,
-            number=self.entry.number,
-            hash=self.entry.hash,
-            left=self.account.left_after(self.entry),
-        )
+        return line_of(self.account, self.entry)
 
     def forfeit(self) -> None:
         """Give it up: it stays charged, and nothing is released."""
         self.end("forfeit")
 
-    def end(self, event: str) -> None:
-        """Write that it ended; refused where it ended before."""
+    def end(self, event: str, more: Mapping[str, str] | None = None) -> None:
+        """Write that it ended, and what more there is to say; refused where it ended before."""
         self._open = False
-        end_reservation(self.account, self.entry.number, event)
+        end_reservation(self.account, self.entry.number, event, more)
 
     def __enter__(self) -> Reservation:
         return self
@@ -93,7 +92,7 @@ class Reservation:
         return f"Reservation({self.account.name!r}, entry {self.entry.number})"
 
 
-def end_reservation(account: Account, number: int, event: str) -> None:
+def end_reservation(account: Account, number: int, event: str, more: Mapping[str, str] | None = None) -> None:
     """Append the entry that ends a reservation; lost in a power cut, it is forfeited later."""
     with account.ledger.store.write(durable=False) as transaction:
         if not transaction.drop_reservation(number):
@@ -102,7 +101,25 @@ def end_reservation(account: Account, number: int, event: str) -> None:
                 remedy="Reserve again; what was charged stays charged.",
             )
         head = transaction.head()
-        fields = {"reservation": number}
+        fields = {"reservation": number, **(more or {})}
         transaction.append(
             Entry.following(head, account=account.name, event=event, at=moment(head), fields=fields)
         )
+
+
+def line_of(account: Account, entry: Entry) -> Line:
+    """The entry of a charge, as a receipt states it."""
+    left = account.left_after(entry)
+    return Line(account=account.name, number=entry.number, hash=entry.hash, left=left)
+
+
+def committed(account: Account, number: int, digest: str) -> Entry | None:
+    """The entry of that number, where it is a charge and was committed for what has this digest."""
+    with account.ledger.store.read() as snapshot:
+        entries = snapshot.entries(after=number - 1, account=account.name)
+        charge = next(entries, None)
+        if charge is None or (charge.number, charge.event) != (number, "reserve"):
+            return None
+        end = next((entry for entry in entries if entry.fields.get("reservation") == number), None)
+    said = None if end is None else (end.event, end.fields.get("digest"))
+    return charge if said == ("commit", digest) else None

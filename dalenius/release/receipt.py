@@ -20,6 +20,8 @@ EXACT = "exact noise on whole grid steps, each record rounded by itself"
 """The numerical model of values that were quantized record by record."""
 AGGREGATE = "exact noise on grid steps; the value was computed by the caller, whose arithmetic is not covered"
 """The numerical model of a float handed in by the caller, charged for its rounding onto the grid."""
+AGAIN = "given again, free"
+"""How the note of a release begins that was released before: nothing was charged this time."""
 TAINTED = "TAINTED: made with seeded noise, for tests only. It protects nobody."
 """What is said of a release whose noise can be drawn again."""
 
@@ -96,14 +98,21 @@ class Receipt:
     @property
     def short(self) -> str:
         """The cost, for whom, and who paid, on one line."""
+        return display.harmless(f"{self.cost}{self._whom}, {self.charged}")
+
+    @property
+    def _whom(self) -> str:
         unit = self.unit
-        whom = "" if unit is None else f" per {unit.entity}" + (f" and {unit.window}" if unit.window else "")
-        return display.harmless(f"{self.cost}{whom}, {self.charged}")
+        if unit is None:
+            return ""
+        rows = "" if unit.column is not None else " (each row)"
+        return f" per {unit.entity}{rows}" + (f" and {unit.window}" if unit.window else "")
 
     @property
     def notes(self) -> str:
-        """Lines to stand below a release: what the account has left, and warnings."""
-        left = [] if self.entry is None else [f"left: {self.entry.left}"]
+        """Lines to stand below a release: what the account had left, or that it was free, and warnings."""
+        again = [note for note in self.postprocessing if note.startswith(AGAIN)][-1:]
+        left = again or ([] if self.entry is None else [f"left: {self.entry.left}"])
         said = [*left, *(f"warning: {text}" for text in self.warnings)]
         return "".join(f"\n{display.harmless(text)}" for text in said)
 

@@ -83,6 +83,11 @@ class Release:
         return len(next(iter(self.columns.values()), ()))
 
     def __getitem__(self, column: str) -> NDArray[Any]:
+        if column not in self.columns:
+            raise InvalidArgument(
+                f"There is no column {column!r} in this release.",
+                remedy=f"Name one of these: {', '.join(self.columns)}.",
+            )
         return np.array(self.columns[column])
 
     def _read(self, column: str) -> Any:

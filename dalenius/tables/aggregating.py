@@ -6,6 +6,7 @@ aggregates in the order they are met, each but once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -31,6 +32,8 @@ _KINDS: dict[type[Node], str] = {
     exp.StddevPop: "stddev_pop",
 }
 _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQuantile)
+_FRACTION = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
+"""A number that takes no long time to write out."""
 _BY_ORDER = (
     exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.ArgMax, exp.ArgMin, exp.Mode,
     exp.GroupConcat, exp.ArrayAgg, exp.IgnoreNulls,
@@ -205,8 +208,9 @@ def _quantile(rows: Reader, node: Node) -> Aggregated:
 
 def _fraction(node: Node | None) -> Fraction:
     """A literal between 0 and 1, as the decimal it is written as."""
-    if isinstance(node, exp.Literal) and not node.is_string and 0 <= Fraction(str(node.this)) <= 1:
-        return Fraction(str(node.this))
+    written = str(node.this) if isinstance(node, exp.Literal) and not node.is_string else ""
+    if _FRACTION.fullmatch(written) and Fraction(written) <= 1:
+        return Fraction(written)
     raise InvalidArgument("A quantile needs one fraction from 0 to 1.", remedy="Write 0.5 for the median.")
 
 

@@ -9,13 +9,13 @@ trouble may speak of the data, so none of it is passed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from dalenius import noise
-from dalenius.errors import BudgetExceeded, LedgerError, QueryFailed
+from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, QueryFailed
 from dalenius.ledger import Account, Reservation
 from dalenius.losses.filters import LEAST
 from dalenius.losses.gauges import round_down
@@ -23,7 +23,7 @@ from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Unit
 from dalenius.release import EXACT, Receipt, Release
 from dalenius.tables.answers import Answer
-from dalenius.tables.answers_cache import Answers
+from dalenius.tables.answers_cache import Answers, seal
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.plan import Plan
@@ -71,33 +71,45 @@ def answer(request: Request, account: Account, engine: Engine, answers: Answers)
     known = answers.find(key)
     if known is not None:
         return known
-    with progress() as step, _charged(request, plan, account) as reservation:
-        step("reading the rows")
-        with engine.load(request.question.rows) as loaded:
-            step("bounding what each unit adds, adding up, drawing noise")
-            found = plan.run(loaded)
-        release = reservation.commit(_release(request, plan, found))
-    # Seeded noise is for tests: nobody else shall be given it.
-    if not release.receipt.tainted:
+    release = _charged(request, plan, account, partial(_released, request, plan, engine, key))
+    # Seeded noise is for tests, and nobody else shall be given it; of data that changed it is not known which
+    # were read.
+    if not release.receipt.tainted and request.key(answers, engine) == key:
         answers.keep(key, release)
     return release
 
 
-@contextmanager
-def _charged(request: Request, plan: Plan, account: Account) -> Iterator[Reservation]:
-    """A reservation that is forfeited unless it is committed in the block."""
+def _released(request: Request, plan: Plan, engine: Engine, key: str, reservation: Reservation) -> Release:
+    """The answer, read and committed, with a digest by which it is known again."""
+    with progress() as step:
+        step("reading the rows")
+        with engine.load(request.question.rows) as loaded:
+            step("bounding what each unit adds, adding up, drawing noise")
+            found = plan.run(loaded)
+        release = _release(request, plan, found)
+        return reservation.commit(release, digest=seal(key, release))
+
+
+def _charged(
+    request: Request, plan: Plan, account: Account, work: Callable[[Reservation], Release]
+) -> Release:
+    """What is released under a reservation, which is forfeited where nothing is."""
     reservation = _reserved(request, plan, account)
     charged = f"This had been charged as entry {reservation.number} of {account.name}: {_STAYS}"
+    failed: DaleniusError
     try:
         with reservation:
-            yield reservation
+            return work(reservation)
     except (LedgerError, QueryFailed) as error:
-        raise type(error)(f"{error.problem} {charged}", remedy=error.remedy) from None
+        failed = type(error)(f"{error.problem} {charged}", remedy=error.remedy)
     except Exception:
-        raise QueryFailed(f"The query failed. {charged}", remedy=_REMEDY) from None
+        failed = QueryFailed(f"The query failed. {charged}", remedy=_REMEDY)
     except BaseException as stop:
         stop.add_note(f"The query was stopped. {charged}")
+        stop.__context__ = None
         raise
+    # Raised outside of any handler, so that nothing that speaks of data is attached to it.
+    raise failed
 
 
 def _reserved(request: Request, plan: Plan, account: Account) -> Reservation:

@@ -41,7 +41,10 @@ class Answer:
 
 
 class Sheet:
-    """The groups of an answer while it is made: estimates of every aggregate at every risk, once."""
+    """The groups of an answer while it is made: estimates of every aggregate at every risk, once.
+
+    The value of an aggregate is the same wherever it stands: in an output, in a formula and in HAVING.
+    """
 
     def __init__(self, question: Question, keys: Sequence[Key], totals: Totals, alpha: Fraction) -> None:
         self.question, self.keys, self.totals, self.alpha = question, keys, totals, alpha
@@ -53,7 +56,8 @@ class Sheet:
         if not self.keys:
             return Bars(*np.zeros((3, 0)))
         if (index, parts) not in self._bars:
-            self._bars[index, parts] = self.totals.bars(self.question.aggregates[index], self.alpha / parts)
+            found = self.totals.bars(self.question.aggregates[index], self.alpha / parts)
+            self._bars[index, parts] = found if parts == 1 else found.around(self.bars(index).value)
         return self._bars[index, parts]
 
     def estimates(self, index: int, parts: int = 1) -> list[Estimate]:

@@ -2,7 +2,9 @@
 
 An answer may be given again to anyone: it was released, and giving it again tells nothing new. It is found by
 everything public that decides it (the question, its plan, the facts that were declared) and by the version of
-the data, and it counts only while the account's chain has the entry that paid for it.
+the data. What is kept is not believed: the entry that committed an answer holds a digest of it and of what it
+answers (`seal`), and an answer is given again only where the account's chain has that very digest. The entry
+that the receipt then names is read from the chain, not from what was kept.
 
 They are kept in a file beside the ledger (`visits.ledger`, `visits.answers`) that only its owner may read;
 for a ledger that is no file, in memory. What cannot be kept or read is asked and paid for anew.
@@ -15,12 +17,13 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from dalenius.errors import DaleniusError
 from dalenius.ledger import Account
+from dalenius.ledger.reservation import committed, line_of
 from dalenius.release import Release
 
 APPLICATION = 0x44504C41
@@ -50,7 +53,7 @@ class Answers:
         if self.path is not None:
             with suppress(OSError, sqlite3.Error), _opened(self.path, make=False) as file:
                 text = next((row[0] for row in file.execute(_FIND, (key,))), None)
-        return None if text is None else self._checked(text)
+        return None if text is None else self._checked(key, text)
 
     def keep(self, key: str, release: Release) -> None:
         """Keep an answer; where that fails it is not kept, as it has been paid for and is on its way."""
@@ -58,26 +61,34 @@ class Answers:
         if self.path is None:
             self._held[key] = text
             return
-        with suppress(OSError, sqlite3.Error), _opened(self.path, make=True) as file, file:
+        with suppress(OSError, sqlite3.Error, ValueError), _opened(self.path, make=True) as file, file:
             file.execute(_KEEP, (key, text))
 
-    def _checked(self, text: str) -> Release | None:
+    def _checked(self, key: str, text: str) -> Release | None:
+        """The answer in a text, as its entry committed it; None where the chain does not know it so."""
         try:
             release = Release.from_json(text)
-        except DaleniusError:
+            said, bare = release.receipt.entry, _uncharged(release)
+            digest = seal(key, bare)
+        except Exception:
+            # However a text is damaged, its question is asked anew.
             return None
-        entry = release.receipt.entry
-        if entry is None or not self._paid(entry.number, entry.hash):
+        paid = None if said is None else committed(self._account, said.number, digest)
+        if paid is None or paid.fields["loss"] != json.loads(release.loss.to_json()):
             return None
-        note = f"given again, free: it was released before, by entry {entry.number}"
-        return release.postprocess(note, release.columns)
+        given = self._account.signed(bare.charged(line_of(self._account, paid)))
+        note = f"given again, free: it was released before, by entry {paid.number}"
+        return given.postprocess(note, given.columns)
 
-    def _paid(self, number: int, digest: str) -> bool:
-        """Whether the chain has the entry that paid."""
-        name = self._account.name
-        with self._account.ledger.store.read() as snapshot:
-            found = next(iter(snapshot.entries(after=number - 1, account=name)), None)
-        return found is not None and (found.number, found.hash) == (number, digest)
+
+def seal(key: str, release: Release) -> str:
+    """A digest of an answer, all but the entry that pays for it, and of what it is the answer to."""
+    text = f"{key}\n{_uncharged(release).to_json()}"
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _uncharged(release: Release) -> Release:
+    return replace(release, receipt=replace(release.receipt, entry=None))
 
 
 @contextmanager

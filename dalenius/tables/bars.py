@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.mechanisms.gaussian import Gaussian
-from dalenius.privacy.quantized import MOST
+from dalenius.privacy.quantized import MOST, TOTAL
 from dalenius.tables.budgeting import Additive
 
 Floats = NDArray[np.float64]
@@ -44,10 +44,13 @@ class Noisy:
 
     @staticmethod
     def drawn(totals: NDArray[Any], law: Additive) -> Noisy:
-        """Totals with noise of their own: exact, or held at 2^62, which moves neighbours no further apart."""
+        """Totals with noise of their own: exact, or held at 2^62, at 2^127 where they are Python's integers.
+
+        Holding moves neighbours no further apart.
+        """
         noise = law.draw(totals.size).reshape(totals.shape)
         if totals.dtype == object:
-            summed: NDArray[Any] = totals + noise.astype(object)
+            summed: NDArray[Any] = np.clip(totals, -TOTAL, TOTAL) + noise.astype(object)
         else:
             summed = np.clip(totals, -MOST, MOST) + np.clip(noise, -MOST, MOST - 1)
         return Noisy(summed.reshape(-1) if totals.shape[1] == 1 else summed, law)
@@ -75,6 +78,10 @@ class Bars:
     def held(self, least: float, most: float = math.inf) -> Bars:
         """Within what is known."""
         return Bars(*(np.clip(each, least, most) for each in (self.value, self.low, self.high)))
+
+    def around(self, value: Floats) -> Bars:
+        """The same bars, made to hold another estimate."""
+        return Bars(value, np.minimum(self.low, value), np.maximum(self.high, value))
 
     def wider(self) -> Bars:
         """The ends moved outward by more than rounding can have moved them."""

@@ -19,6 +19,8 @@ from dalenius.tables.question import Interval, Question
 
 MOST_BOUND = 10**9
 """Rows, groups or values of one unit that may count."""
+LEAST_SQUARED, MOST_SQUARED = Fraction(1, 10**120), Fraction(10**120)
+"""How large the largest value may be of which a variance is taken."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,16 @@ def _interval(name: str, ends: object) -> Interval:
     if lower > upper:
         raise InvalidArgument(f"The range of {name} ends before it starts.", remedy="Swap its two ends.")
     return Interval(lower, upper)
+
+
+def check_squares(name: str, interval: Interval | None) -> None:
+    """Squares, and those of steps, must be numbers that floats can hold."""
+    furthest = Fraction(0) if interval is None else max(abs(interval.lower), abs(interval.upper))
+    if furthest and not LEAST_SQUARED <= furthest <= MOST_SQUARED:
+        raise InvalidArgument(
+            f"The range of {name} is too far from 1 for a variance, which is of the size of its square.",
+            remedy=f"Choose a range of {name} from 1e-120 to 1e120 in size, or another unit of measurement.",
+        )
 
 
 def _at_most(value: Fraction, name: str) -> None:

@@ -39,7 +39,7 @@ Norm = Literal["l2", "l1"]
 Additive = Gaussian | Laplace
 
 ROOM = {"l2": Fraction(2**50), "l1": Fraction(2**39)}
-"""The largest scale of exact noise, in steps."""
+"""The largest scale of exact noise, and the largest sensitivity, in steps."""
 MOST_MULTIPLIER = {"l2": 2**24, "l1": 2**17}
 """Beyond, a query of so small an epsilon would tell nothing."""
 SELECTING = Fraction(9, 25)
@@ -47,8 +47,11 @@ SELECTING = Fraction(9, 25)
 KEY_FAILURE = Fraction(1, 1000)
 """The part of delta for keys that a unit holds alone. These parts add up over the queries of an account,
 whose filter has a few hundredths of its delta for them: a quarter would fit not once, this often."""
-MARGIN = Fraction(1, 10**9)
-"""By how much a multiplier is raised that was found a hair too small; each time twice as much."""
+LEAST_FAILURE = Fraction(1, 10**45)
+"""Smaller chances of a key's being shown are not told apart."""
+MARGIN, FASTER = Fraction(2, 10**8), 4
+"""By how much a multiplier is raised beside what selection costs, which is evaluated with an error; each
+time that this is found a hair too small it is so many times as much."""
 UNSEEN = 1.5
 """What a search overlooks, in its own noise, costs about so much of the error of a group."""
 LEAST_SEARCH, MOST_SEARCH = 0.02, 0.10
@@ -85,7 +88,7 @@ class Noise:
 
     def room(self) -> Fraction:
         """The largest bound on one unit for which exact noise can be drawn."""
-        return ROOM[self.norm] / (2 * self.multiplier)
+        return ROOM[self.norm] / (2 * max(self.multiplier, Fraction(1)))
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,17 @@ def split(
     if keys is None and not weights:
         return Split(Pure(0, relation=relation), None, ())
     if delta == 0:
-        return Split(Pure(epsilon, relation=relation), None, _laplace(epsilon, relation, weights))
+        pure = _pure(epsilon)
+        return Split(Pure(pure, relation=relation), None, _laplace(pure, relation, weights))
     if keys is None:
         multiplier = _calibrated(epsilon, delta, Fraction(0))
         return Split(_loss(multiplier, Fraction(0), relation), None, _gaussian(multiplier, relation, weights))
     failure = delta * KEY_FAILURE
+    if failure < LEAST_FAILURE:
+        raise InvalidArgument(
+            "delta is too small for selecting groups: no threshold is known to keep it.",
+            remedy="List the groups (keys=…), or allow a delta of at least 1e-40.",
+        )
     multiplier = _calibrated(epsilon, delta, failure)
     whole = sum(weights)
     # Where nothing is measured, selecting takes all of it.
@@ -183,10 +192,20 @@ def _noise(norm: Norm, multiplier: Fraction, relation: Relation) -> Noise:
 def _calibrated(epsilon: Fraction, delta: Fraction, failure: Fraction) -> Fraction:
     """The multiplier of all noise together, where `failure` of delta is for keys held alone."""
     found = GaussianLoss.calibrate(epsilon=epsilon, delta=delta - failure).noise_multiplier
-    margin = MARGIN
-    while _loss(found, failure, "add_remove").epsilon(delta).upper > epsilon:
-        found, margin = _short(found * (1 + margin)), 2 * margin
-    return found
+    margin = MARGIN if failure else Fraction(0)
+    while True:
+        raised = _short(found * (1 + margin)) if margin else found
+        if _loss(raised, failure, "add_remove").epsilon(delta).upper <= epsilon:
+            return raised
+        margin = max(FASTER * margin, MARGIN)
+
+
+def _pure(epsilon: Fraction) -> Fraction:
+    """An epsilon whose upper end, a float, reads as no more than the one that was asked for does."""
+    if Pure(epsilon).epsilon(0).upper <= float(epsilon):
+        return epsilon
+    places = Fraction(10) ** (15 - math.floor(math.log10(epsilon)))
+    return math.floor(epsilon * (1 - Fraction(1, 2**52)) * places) / places
 
 
 @lru_cache(maxsize=256)

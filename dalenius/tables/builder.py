@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import DaleniusError, InvalidArgument
+from dalenius.privacy import numbers
+from dalenius.tables.arguments import check_keys
 from dalenius.tables.question import Question
 from dalenius.tables.schema import Schema, folded
 
@@ -31,8 +33,18 @@ class Agg:
     fraction: float | None = None
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        named = self.argument is None and self.function in ("count", "units")
+        if not named and not (isinstance(self.argument, str) and self.argument.strip()):
+            raise InvalidArgument(
+                "An aggregate is taken of a column or an expression, as a text.",
+                remedy='Write it in quotes: dp.agg.mean("age").',
+            )
+
     def alias(self, name: str) -> Agg:
         """The same under a name of your own."""
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidArgument("A name must be a text.", remedy='Write it in quotes: .alias("visits").')
         return replace(self, name=name)
 
 
@@ -73,7 +85,7 @@ class Aggregates:
 
     def quantile(self, column: str, fraction: float) -> Agg:
         """The value that this fraction of the values lies below."""
-        return Agg("quantile_cont", column, fraction)
+        return Agg("quantile_cont", column, float(numbers.probability(fraction, "fraction")))
 
     def count_distinct(self, column: str) -> Agg:
         """How many different values there are."""
@@ -87,7 +99,7 @@ class Aggregates:
 agg = Aggregates()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query:
     """A question in the making. Every method gives a new one."""
 
@@ -95,6 +107,8 @@ class Query:
     table: str
     answer: Callable[..., Any] | None = None
     """Takes the question and epsilon=; of a `Table`."""
+    explained: Callable[..., Any] | None = None
+    """Takes this query and epsilon=; of a `Table`."""
     _stages: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     _clauses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -117,6 +131,8 @@ class Query:
 
     def agg(self, *aggregates: Agg) -> Query:
         """With these aggregates of each group."""
+        for each in aggregates:
+            _check_aggregate(each)
         return self._with("agg", aggregates)
 
     def having(self, condition: str) -> Query:
@@ -129,12 +145,15 @@ class Query:
 
     def limit(self, number: int) -> Query:
         """The first rows of the answer only."""
+        if not isinstance(number, int) or not 0 <= number < 10**18:
+            raise InvalidArgument("A limit must be a number of rows.", remedy="Give one such as 10.")
         return self._with("limit", (number,))
 
     def question(self, *, keys: Given | None = None) -> Question:
         """The question, as SQL would put it."""
         from dalenius.tables.parsing import question_of
 
+        check_keys(keys)
         return question_of(self._outermost(), self.schema, keys)
 
     @property
@@ -145,10 +164,21 @@ class Query:
     def release(self, *, epsilon: Any, keys: Given | None = None, **options: Any) -> Any:
         """Answer the question and charge it; options are those of `Table.sql`."""
         if self.answer is None:
-            raise InvalidArgument(
-                "This question is not asked of a table.", remedy="Begin with table.group_by(…)."
-            )
+            raise _of_no_table()
         return self.answer(self.question(keys=keys), epsilon=epsilon, asked=self.sql, **options)
+
+    def explain(self, *, epsilon: Any, **options: Any) -> Any:
+        """What the same call of `release` would cost: see `Table.explain`. Nothing is spent or read."""
+        if self.explained is None:
+            raise _of_no_table()
+        return self.explained(self, epsilon=epsilon, **options)
+
+    def __repr__(self) -> str:
+        try:
+            text = self.sql
+        except DaleniusError:
+            text = f"of {self.table}"
+        return f"<Query {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}>"
 
     def _with(self, clause: str, values: Sequence[Any]) -> Query:
         return replace(self, _clauses={**self._clauses, clause: tuple(values)})
@@ -199,6 +229,25 @@ class Query:
         return select, names
 
 
+_SHOWN = 100
+"""Letters of a query in its repr."""
+
+
+def _of_no_table() -> InvalidArgument:
+    return InvalidArgument("This question is not asked of a table.", remedy="Begin with table.group_by(…).")
+
+
+def _check_aggregate(each: object) -> None:
+    if isinstance(each, Agg):
+        return
+    called = getattr(each, "__name__", each if isinstance(each, str) else "")
+    known = called if hasattr(Aggregates, str(called)) else "count"
+    raise InvalidArgument(
+        "An aggregate is made by calling a function of dp.agg.",
+        remedy=f"Pass dp.agg.{known}({'' if known in ('count', 'units') else '…'}).",
+    )
+
+
 def _quoted(name: str) -> exp.Table:
     from sqlglot import exp
 
@@ -219,7 +268,7 @@ def _expression(text: str, names: set[str]) -> exp.Expr:
 
     if not isinstance(text, str):
         raise InvalidArgument(
-            "A column or an expression must be a text.", remedy='Write it in quotes: "age".'
+            "A column or an expression must be a text.", remedy='Write each in quotes: "age", "ward".'
         )
     if folded(text) in names:
         return exp.Column(this=_identifier(text))

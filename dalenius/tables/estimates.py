@@ -1,9 +1,13 @@
 """Estimates and error bars of aggregates, from noisy totals: all of it post-processing.
 
 Bars are of the *bounded* statistic: what the same formulas give on the totals without noise. It differs from
-that of the table by what bounds took away. Each bar holds it with probability at least 1 − α:
+that of the table by what bounds took away. Values are counted in whole steps of a grid, cut towards zero; a
+bar allows for that where the number of values is measured too, so that it holds the statistic of the values
+themselves, clamped. (A sum alone has steps so fine that all of this is a fraction of its noise for as many as
+10^9 rows.) Each bar holds it with probability at least 1 − α:
 
-    count, count_of, units, distinct, sum   the law of the noise, exact but for whole steps; rounded outward
+    count, count_of, units, distinct    the law of the noise, exact but for whole steps; rounded outward
+    sum             the same, and a step for each value; their number is in a bar of risk α/1000
     avg             S/K with the same weights in both: Fieller's set, within the range (see `bars`)
     var_pop         Q/K − (S/K)², each ratio in a bar of risk α/2; within 0 and a quarter of the range squared
     var_samp        times k/(k − 1), with k rows, at least 2; three bars of risk α/3
@@ -22,12 +26,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalenius.tables.bars import Bars, Noisy, linear, ratio
+from dalenius.tables.bars import Bars, Floats, Noisy, linear, ratio
 from dalenius.tables.engines.engine import WEIGHT, Measure
 from dalenius.tables.measures import SPREAD, Kind, counted, ends
 from dalenius.tables.question import Aggregate, Question
+from dalenius.tables.rows import Range
 from dalenius.tables.trees import Tree
 
+COUNTING = Fraction(1, 1000)
+"""Of the risk of a sum, for how many values there are."""
 WHOLE = ("count", "count_of", "units", "distinct")
 Place = tuple[Kind, int | None]
 
@@ -73,13 +80,25 @@ class Totals:
         """Steps, and the offset for every value."""
         step, offset = self._scale(column)
         terms = [(step / WEIGHT, self.noisy["sum", column])]
-        if offset:
-            terms.append((offset * step / WEIGHT, self.noisy[counted(column, self.question)]))
-        return linear(terms, alpha)
+        values = self.noisy.get(counted(column, self.question))
+        if offset and values is not None:
+            terms.append((offset * step / WEIGHT, values))
+        rows = values or self.noisy.get(("rows", None))
+        if rows is None:
+            return linear(terms, alpha)
+        most = linear([(1 / WEIGHT, rows)], alpha * COUNTING).high
+        return self._uncut(linear(terms, alpha * (1 - COUNTING)), "sum", column, np.maximum(most, 0.0))
 
     def _average(self, column: int, alpha: Fraction) -> Bars:
         step, offset = self._scale(column)
-        return self._mean(column, alpha).scaled(step, offset * step).held(*self._within("sum", column))
+        found = self._mean(column, alpha).scaled(step, offset * step)
+        return self._uncut(found, "sum", column, 1.0).held(*self._within("sum", column))
+
+    def _uncut(self, found: Bars, kind: Kind, column: int, steps: Floats | float) -> Bars:
+        """Wider by so many steps, to the side that cutting values towards zero comes from."""
+        (lower, upper), step = self._within(kind, column), float(self._range(kind, column).grid.step)
+        low, high = steps * step if lower < 0 else 0.0, steps * step if upper > 0 else 0.0
+        return Bars(found.value, found.low - low, found.high + high).wider()
 
     def _mean(self, column: int, alpha: Fraction) -> Bars:
         """Of steps less the offset."""
@@ -96,9 +115,11 @@ class Totals:
         part = alpha / (3 if sample else 2)
         step, _ = self._scale(column)
         squares, mean = self._squares(column, part), self._mean(column, part)
-        found = _less_square(squares, mean).scaled(step * step)
         lower, upper = self._within("sum", column)
-        found = found.held(0.0, (upper - lower) ** 2 / 4)
+        found = _less_square(squares, mean).scaled(step * step).held(0.0)
+        # The deviation of what was cut off is at most a step, and deviations of sums at most add up.
+        low, high = np.maximum(np.sqrt(found.low) - step, 0.0), np.sqrt(found.high) + step
+        found = Bars(found.value, low**2, high**2).wider().held(0.0, (upper - lower) ** 2 / 4)
         found = self._sampled(found, column, part) if sample else found
         return _root(found) if aggregate.kind.startswith("stddev") else found
 
@@ -108,7 +129,9 @@ class Totals:
         far = max(abs(end - measure.range.offset) for end in ends(measure.range))
         most = float(far * far >> measure.shift)
         count = self.noisy[counted(column, self.question)]
-        return ratio(self.noisy["squares", column], count, alpha, (0.0, most)).scaled(2.0**measure.shift)
+        found = ratio(self.noisy["squares", column], count, alpha, (0.0, most))
+        # Each square is cut to a whole number of these.
+        return Bars(found.value, found.low, found.high + 1).scaled(2.0**measure.shift)
 
     def _sampled(self, found: Bars, column: int, alpha: Fraction) -> Bars:
         """Times k/(k − 1), which falls as k grows."""
@@ -122,24 +145,28 @@ class Totals:
         assert measure.range is not None
         tree = Tree.of(self.noisy["tree", column], measure.levels)
         if aggregate.kind == "quantile":
-            found = tree.quantile(aggregate.fraction or Fraction(1, 2), alpha)
+            fraction = Fraction(1, 2) if aggregate.fraction is None else aggregate.fraction
+            found = tree.quantile(fraction, alpha)
         else:
             found = tree.least(alpha) if aggregate.kind == "min" else tree.largest(alpha)
         least, most = ends(measure.range)
         step = float(measure.range.grid.step)
         found = found.scaled((most - least + 1) / tree.leaves * step, least * step)
-        return found.held(*self._within("tree", column))
+        return self._uncut(found, "tree", column, 1.0).held(*self._within("tree", column))
 
     def _scale(self, column: int) -> tuple[float, int]:
         """The step of a column's sum, and its offset in steps."""
-        range_ = self.measures["sum", column].range
-        assert range_ is not None
+        range_ = self._range("sum", column)
         return float(range_.grid.step), range_.offset
+
+    def _range(self, kind: Kind, column: int) -> Range:
+        range_ = self.measures[kind, column].range
+        assert range_ is not None
+        return range_
 
     def _within(self, kind: Kind, column: int) -> tuple[float, float]:
         """The range of a column."""
-        range_ = self.measures[kind, column].range
-        assert range_ is not None
+        range_ = self._range(kind, column)
         least, most = ends(range_)
         step = float(range_.grid.step)
         return least * step, most * step

@@ -135,6 +135,8 @@ class Rule:
             raise _wrong(name, f"takes {len(self.takes)} arguments")
         takes = self.takes * len(arguments) if self.alike else self.takes
         for argument, types in zip(arguments, takes, strict=False):
+            if argument.type == "other" and argument.type not in types:
+                raise not_known(name.replace("_", " "))
             if argument.type not in types and argument.type != "null":
                 raise _wrong(name, f"has no meaning for a {argument.type}")
         return arguments
@@ -142,6 +144,14 @@ class Rule:
     def type(self, arguments: Sequence[Expression]) -> ExpressionType:
         """Of the function, given those of its arguments."""
         return self.gives if isinstance(self.gives, str) else self.gives(arguments)
+
+
+def not_known(what: str) -> InvalidArgument:
+    """Of a column whose type is "other", it is known only whether a value is there."""
+    return InvalidArgument(
+        f"{what} needs the values of a column whose type has no meaning here, such as a time or a list.",
+        remedy="Make a number or a text of the column in the source, or count its values with COUNT(x).",
+    )
 
 
 def _wrong(name: str, why: str) -> InvalidArgument:
@@ -242,7 +252,7 @@ RULES: Mapping[str, Rule] = {
     "monthname": Rule((_DATE,), "text"),
     **{f"cast_{type_}": Rule((_NUMBER | _TRUTH | _TEXT,), type_) for type_ in ("boolean", "integer", "real")},
     **{f"cast_{type_}": Rule((_DATE | _TEXT,), type_) for type_ in ("date", "moment")},
-    "cast_text": Rule((_ANY,), "text"),
+    "cast_text": Rule((_PLAIN,), "text"),
 }  # fmt: skip
 """Every function there is, but for "case", which `case` makes."""
 

@@ -18,13 +18,15 @@ from dalenius.tables.relations import (
     Relation,
 )
 from dalenius.tables.spans import span_of
-from dalenius.tables.templates import as_real, settled, sql_of
+from dalenius.tables.templates import as_real, canonical, settled
 
 _STEP = -30
 
 
+_LEAST = -1000
 _MOST = 60
-"""Steps of 2^−30 between ±2^60 where nothing is known of a column; else 2^60 steps or fewer on each side."""
+"""Steps of 2^−30 between ±2^60 where nothing is known of a column; else 2^60 steps or fewer on each side,
+of 2^−1000 at the least, so that the number of steps in 1 is a float."""
 
 
 _NULLS = {True: "NULLS FIRST", False: "NULLS LAST"}
@@ -48,16 +50,16 @@ def folded_sql(source: Relation, fold: Fold | Over, over: str) -> str:
     """An aggregate, over a window where one is given."""
     if fold.argument is None:
         return f"COUNT(*){over}"
-    sql, type_ = sql_of(fold.argument, names_of(source)), fold.argument.type
+    sql, type_ = canonical(fold.argument, names_of(source)), fold.argument.type
     match fold.kind:
         case "count_of":
             return f"COUNT({sql}){over}"
         case "distinct":
-            return f"COUNT(DISTINCT {settled(sql, type_)}){over}"
+            return f"COUNT(DISTINCT {sql}){over}"
         case "min" | "max":
-            return f"{fold.kind.upper()}({settled(sql, type_)}){over}"
+            return f"{fold.kind.upper()}({sql}){over}"
         case "median":
-            return f"MEDIAN({settled(as_real(sql, type_), 'real')}){over}"
+            return settled(f"MEDIAN({as_real(sql, type_)}){over}")
         case "sum" if type_ == "integer":
             return f"TRY_CAST(SUM({sql}){over} AS BIGINT)"
     steps, step = _in_steps(as_real(sql, type_), span_of(fold.argument, source.facts.fields))
@@ -71,17 +73,17 @@ def _in_steps(sql: str, span: Span) -> tuple[str, str]:
     if ends is None:
         ends = Fraction(-(2**_MOST)), Fraction(2**_MOST)
     else:
-        power = math.frexp(float(max(abs(ends[0]), abs(ends[1]))) or 1.0)[1] - _MOST
+        power = max(math.frexp(float(max(abs(ends[0]), abs(ends[1]))) or 1.0)[1] - _MOST, _LEAST)
     low, high = (f"CAST('{float(end)!r}' AS DOUBLE)" for end in ends)
     scale, step = (f"CAST('{math.ldexp(1.0, exponent)!r}' AS DOUBLE)" for exponent in (-power, power))
     held = f"TRY_CAST(round(LEAST(GREATEST({sql}, {low}), {high}) * {scale}) AS HUGEINT)"
-    return f"CASE WHEN NOT isnan({sql}) THEN {held} END", step
+    return f"CASE WHEN {sql} IS NOT NULL THEN {held} END", step
 
 
 def over_sql(source: Relation, function: Over) -> str:
     """A window function in SQL."""
     names = names_of(source)
-    parts = [settled(sql_of(each, names), each.type) for each in function.partition]
+    parts = [canonical(each, names) for each in function.partition]
     over = _clause("PARTITION BY", [*units_of(source), *parts]) + _clause(
         "ORDER BY", _order(source, function)
     )
@@ -94,7 +96,7 @@ def over_sql(source: Relation, function: Over) -> str:
             return f"ntile({function.offset}) OVER ({over.strip()})"
     if argument is not None and kind in _TIED:
         offset = f", {function.offset}" if kind in ("lag", "lead", "nth_value") else ""
-        return f"{kind}({sql_of(argument, names)}{offset}) OVER ({over.strip()})"
+        return f"{kind}({canonical(argument, names)}{offset}) OVER ({over.strip()})"
     return folded_sql(source, function, f" OVER ({over.strip()})")
 
 
@@ -106,12 +108,9 @@ def _order(source: Relation, function: Over) -> list[str]:
     """The order asked for, and all columns after it where rows equal in it would be told apart."""
     names = names_of(source)
     order = [
-        " ".join((settled(sql_of(by, names), by.type), "DESC" if down else "ASC", _NULLS[first]))
+        " ".join((canonical(by, names), "DESC" if down else "ASC", _NULLS[first]))
         for by, down, first in function.order
     ]
     if function.kind in _TIED or function.rows is not None:
-        fields = source.facts.fields
-        order += [
-            f"{settled(name, field.type)} NULLS LAST" for name, field in zip(names, fields, strict=True)
-        ]
+        order += [f"{name} NULLS LAST" for name in names]
     return order

@@ -36,7 +36,7 @@ class Constant:
     value: KeyPart
 
     def __str__(self) -> str:
-        return json.dumps(self.value, ensure_ascii=False, default=_dated)
+        return written(self.value)
 
 
 @dataclass(frozen=True)
@@ -167,5 +167,8 @@ def _parts(formula: Formula) -> Iterator[Formula]:
             yield from _parts(argument)
 
 
-def _dated(constant: object) -> object:
-    return constant.isoformat() if isinstance(constant, date) else str(constant)
+def written(constant: KeyPart) -> str:
+    """A value as a text that tells it from all others: a date is not the text of a date."""
+    if isinstance(constant, date):
+        return f"{type(constant).__name__}({json.dumps(constant.isoformat())})"
+    return json.dumps(constant, ensure_ascii=False)

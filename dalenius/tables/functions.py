@@ -14,6 +14,8 @@ from typing import Any
 
 from dalenius.tables.rows import KeyPart
 
+MOST_DIGITS = 300
+"""Places that numbers are rounded to, before or behind the point: there are no more in DOUBLE that matter."""
 MOST_TEXT = 10_000
 """Characters that a text made by a function keeps; so that no query can grow a text without end."""
 
@@ -119,10 +121,10 @@ def _extreme(pick: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _round(number: float, digits: float = 0) -> float:
-    step = Fraction(10) ** -int(digits)
+    step = Fraction(10) ** -max(-MOST_DIGITS, min(MOST_DIGITS, int(digits)))
     whole = math.floor(abs(Fraction(number)) / step + Fraction(1, 2)) * step
     signed = -whole if number < 0 else whole
-    return int(signed) if isinstance(number, int) and digits == 0 else float(signed)
+    return int(signed) if isinstance(number, int) else float(signed)
 
 
 def _power(base: float, exponent: float) -> float:

@@ -23,7 +23,16 @@ from dalenius.tables.beliefs import (
     unit_types,
     united,
 )
-from dalenius.tables.expressions import Call, Column, Expression, call, columns_of, conjuncts, literal
+from dalenius.tables.expressions import (
+    Call,
+    Column,
+    Expression,
+    call,
+    columns_of,
+    conjuncts,
+    literal,
+    not_known,
+)
 from dalenius.tables.refusals import refuse
 from dalenius.tables.relations import (
     Distinct,
@@ -46,6 +55,8 @@ from dalenius.tables.relations import (
 from dalenius.tables.schema import Private, Public
 from dalenius.tables.spans import narrowed
 
+_COMPARED = ("boolean", "integer", "text", "date")
+"""Types of units of which two tables have one form that tells all of them apart."""
 _HEAVIEST = 2_000
 _WIDEST = 5_000
 """Nodes of a query and columns of a relation, beyond which it is refused before it takes long."""
@@ -58,7 +69,8 @@ def scan(table: Private | Public) -> Scan | PublicScan:
         return PublicScan(table, Facts(fields, public=True))
     fields = tuple(declared(table, name, type_) for name, type_ in typed_columns(table))
     rows = 1 if table.units == 0 else table.rows_per_unit
-    return Scan(table, Facts(fields, public=False, unit_types=unit_types(table), rows_per_unit=rows))
+    unit = replace(table.unit, column=None)
+    return Scan(table, Facts(fields, False, unit_types(table), unit, rows_per_unit=rows))
 
 
 def project(source: Relation, names: Sequence[str], expressions: Sequence[Expression]) -> Project:
@@ -125,6 +137,7 @@ def distinct(source: Relation) -> Distinct:
     """Each row of a unit once: the columns must tell units apart."""
     columns = [Column(i, field.type) for i, field in enumerate(source.facts.fields)]
     _check_whole_unit(source, columns, "SELECT DISTINCT without the unit")
+    check_known(source, columns, "SELECT DISTINCT")
     return Distinct(source, _above(source))
 
 
@@ -133,6 +146,8 @@ def per_unit(
 ) -> PerUnit:
     """Aggregates within each unit: the keys must tell units apart. Folds come without names."""
     _check_whole_unit(source, keys, "GROUP BY without the unit in a subquery")
+    check_known(source, keys, "GROUP BY")
+    check_known(source, _told_apart(folds), "MIN, MAX or COUNT(DISTINCT …)")
     grouped = [field_of(source, key, name) for key, name in zip(keys, names, strict=True)]
     alone = all(is_fixed(source, key) for key in keys)
     folded = [fold_field(source, fold, fixed=alone) for fold in folds]
@@ -149,6 +164,8 @@ def windowed(source: Relation, functions: Sequence[Over]) -> Windowed:
     """Functions over rows of one unit: each partition must tell units apart."""
     for function in functions:
         _check_whole_unit(source, function.partition, "window not partitioned by the unit")
+        ordered = [by for by, _, _ in function.order]
+        check_known(source, [*function.partition, *ordered, *_told_apart([function])], "A window")
     added = [over_field(source, function) for function in functions]
     return Windowed(source, tuple(functions), _above(source, fields=(*source.facts.fields, *added)))
 
@@ -174,12 +191,39 @@ def _check_whole_unit(source: Relation, expressions: Sequence[Expression], claus
     raise refuse(clause)
 
 
+def check_known(source: Relation, expressions: Sequence[Expression], what: str) -> None:
+    """That values are told apart only where their type is known; the unit is told apart by hidden columns."""
+    if any(each.type == "other" and unit_part(source, each) is None for each in expressions):
+        raise not_known(what)
+
+
+def _told_apart(folds: Sequence[Fold | Over]) -> list[Expression]:
+    """What is compared by aggregates."""
+    compared = [fold.argument for fold in folds if fold.kind in ("distinct", "min", "max")]
+    return [each for each in compared if each is not None]
+
+
 def _check_alike(source: Relation, other: Relation) -> None:
-    """That hidden columns of both are of one kind; where each row is a unit, nothing may be put together."""
-    if source.facts.each_row or other.facts.each_row:
+    """That both have the same unit; where each row is a unit, nothing may be put together."""
+    one, two = source.facts, other.facts
+    if one.each_row or two.each_row:
         raise refuse("combining rows where each row is a unit")
-    if source.facts.unit_types != other.facts.unit_types or source.facts.public != other.facts.public:
-        raise refuse("tables with different units together")
+    if (one.unit, one.unit_types, one.public) != (two.unit, two.unit_types, two.public):
+        raise refuse("tables with different units together", f"{_unit(one)} and {_unit(two)}")
+    if one.unit_types and one.unit_types[0] not in _COMPARED:
+        raise InvalidArgument(
+            f"Two tables cannot be put together by a unit of type {one.unit_types[0]}: what tells two of its "
+            "values apart may be lost in one of them.",
+            remedy="Make the column of the unit BIGINT or VARCHAR in the source of both tables.",
+        )
+
+
+def _unit(facts: Facts) -> str:
+    """The unit in words."""
+    if facts.unit is None:
+        return "nobody"
+    window = f" in each {facts.unit.window}" if facts.unit.window else ""
+    return f"{facts.unit.entity}{window}, {facts.unit.relation}, by {' and '.join(facts.unit_types)}"
 
 
 def _equated(source: Relation, other: Relation, condition: Expression) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dalenius.tables.aggregating import Aggregated, number
 from dalenius.tables.beliefs import unit_part
 from dalenius.tables.expressions import Column, Expression, call, case, literal
+from dalenius.tables.lineage import check_known
 from dalenius.tables.question import Aggregate, AggregateKind
 from dalenius.tables.relations import Relation
 from dalenius.tables.spans import is_nullable
@@ -61,6 +62,7 @@ class Needed:
         if self.relation.facts.units == 1 and unit_part(self.relation, argument) == 0:
             self.all_rows = True
             return Aggregate("units")
+        check_known(self.relation, [argument], "COUNT(DISTINCT …)")
         return Aggregate("distinct", _index(self.distincts, argument))
 
     def _value(self, expression: Expression, written: str) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from datetime import date
 
+from dalenius.errors import InvalidArgument
 from dalenius.tables.question import Question
+from dalenius.tables.schema import is_unicode
 
 
 def with_text(question: Question) -> Question:
@@ -27,10 +30,16 @@ def with_text(question: Question) -> Question:
         "limit": [question.limit, question.offset],
     }
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+    if not is_unicode(text):
+        raise InvalidArgument(
+            "A name in the question is not made of whole characters.", remedy="Leave out lone surrogates."
+        )
     return replace(question, text=text)
 
 
 def _plain(part: object) -> object:
+    if isinstance(part, date):
+        return {type(part).__name__: part.isoformat()}
     return part if isinstance(part, bool | int | float | str | None) else str(part)
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.errors import DaleniusError, InvalidArgument, QueryFailed
-from dalenius.ledger import Account, Budget
+from dalenius.errors import InvalidArgument, MissingExtra, QueryFailed
+from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy.unit import Unit
-from dalenius.tables.beside import Where, file_of, find_account, stem
+from dalenius.tables.arguments import (
+    check_account,
+    check_budget,
+    check_counts,
+    check_facts,
+    check_others,
+    check_texts,
+    check_types,
+    check_unit,
+)
+from dalenius.tables.beside import Where, file_of, find_account, stem, time_of
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.rows import KeyPart
 from dalenius.tables.schema import End, Private, Public, Schema
@@ -41,25 +52,38 @@ def table(
     """A private table, charged to an account: one in a ledger beside its source where none is given.
 
     `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, or a DuckDB
-    connection; `unit` says who is protected, and `time` by which column its windows are cut. What is publicly
-    known is declared: `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to
-    join with, `private` more tables of the same units. `by` is who asks, where no other is named. `table`
-    chooses one of a DuckDB file, `types` says how a CSV is read. See docs/tables.md.
+    connection; `unit` says who is protected, and `time` by which column its windows are cut. The first charge
+    opens the account; then `unit`, `time` and `budget` may be left out. What is publicly known is declared:
+    `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to join with,
+    `private` more tables of the same units. `by` is who asks, where no other is named. `table` chooses one of
+    a DuckDB file, `types` says how a CSV is read. See docs/tables.md.
     """
-    who, file = _protected(unit, account), file_of(source)
+    check_unit(unit)
+    check_budget(budget)
+    check_account(account, ledger)
+    check_texts(name=name, table=table, time=time, by=by)
+    check_counts(rows_per_unit=rows_per_unit, public_size=public_size)
+    check_facts(ranges, categories)
+    check_types(types)
+    file = file_of(source)
     named = name or table or ("data" if file is None else stem(file))
+    check_others(named, private, public)
     others, seen = _named(private), _named(public)
     elsewhere = {label: one for label, one in {**others, **seen}.items() if one is not None}
     engine = _opened(source, named, table, types, elsewhere)
-    try:
-        facts = _Facts(named, {"ranges": ranges or {}, "categories": categories or {}})
-        schema = _schema(engine, facts, who, time, rows_per_unit, others, seen)
+    with ExitStack() as undo:
+        undo.callback(engine.close)
+        # A file that cannot be read is said to be so before anything is asked of whoever names it.
+        _columns(engine, named, named)
         charged = find_account(
-            named, file, unit=who, budget=budget, account=account, ledger=ledger, time=time
+            named, file, unit=unit, budget=budget, account=account, ledger=ledger, time=time
         )
-    except BaseException:
-        engine.close()
-        raise
+        if not isinstance(account, Account) and not isinstance(ledger, Ledger):
+            undo.callback(charged.ledger.close)
+        who, by_time = unit or charged.unit, time or time_of(charged)
+        facts = _Facts(named, {"ranges": ranges or {}, "categories": categories or {}})
+        schema = _schema(engine, facts, who, by_time, rows_per_unit, others, seen)
+        undo.pop_all()
     return Table(engine, schema, charged, unit=who, by=by, public_size=public_size)
 
 
@@ -95,8 +119,9 @@ def _schema(
     for name in (facts.main, *private):
         most = rows_per_unit if name == facts.main else None
         declared: Any = facts.of(name, private)
-        tables.append(Private(name, engine.columns(name), unit, time, rows_per_unit=most, **declared))
-    tables += [Public(name, engine.columns(name)) for name in public]
+        columns = _columns(engine, name, facts.main)
+        tables.append(Private(name, columns, unit, time, rows_per_unit=most, **declared))
+    tables += [Public(name, _columns(engine, name, facts.main)) for name in public]
     return Schema(tables, engine.public)
 
 
@@ -111,21 +136,27 @@ def _opened(
 
     try:
         return open_source(source, name, table=table, types=types, more=more)
-    except DaleniusError:
+    except (InvalidArgument, MissingExtra):
         raise
     except Exception:
         # What an engine says of a file that it cannot read may repeat what is in it.
-        raise QueryFailed(
-            "The source cannot be opened; nothing was charged.",
-            remedy="See that it is whole, that it may be read, and that its ending says what it is.",
+        raise _unreadable() from None
+
+
+def _columns(engine: Engine, name: str, main: str) -> Mapping[str, str]:
+    try:
+        return engine.columns(name)
+    except QueryFailed:
+        if name == main:
+            raise _unreadable() from None
+        raise InvalidArgument(
+            f"The table {name} cannot be opened; nothing was charged.",
+            remedy=f'Say where it is, {{"{name}": "{name}.csv"}}, unless it is in the same database.',
         ) from None
 
 
-def _protected(unit: Unit | None, account: Account | str | None) -> Unit:
-    if unit is None and isinstance(account, Account):
-        return account.unit
-    if not isinstance(unit, Unit):
-        raise InvalidArgument(
-            "Who is protected is not said.", remedy='Pass unit=Unit("patient", column="patient_id").'
-        )
-    return unit
+def _unreadable() -> InvalidArgument:
+    return InvalidArgument(
+        "The source cannot be opened; nothing was charged.",
+        remedy="See that it is whole, that it may be read, and that its ending says what it is.",
+    )

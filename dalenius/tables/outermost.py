@@ -15,6 +15,7 @@ from dalenius.tables.expressions import Call, Column, Expression, Literal
 from dalenius.tables.formulas import AggregateValue, Constant, Formula, KeyColumn, Operation
 from dalenius.tables.functions import knows
 from dalenius.tables.intervals import Span
+from dalenius.tables.lineage import check_known
 from dalenius.tables.needed import Needed
 from dalenius.tables.normal_form import with_text
 from dalenius.tables.printing import rows_of
@@ -52,6 +53,7 @@ class Outermost:
         columns = Needed(self.relation)
         aggregates = tuple(columns.place(each) for each in self.grouping.aggregates)
         columns.fill(self.grouping.keys)
+        check_known(self.relation, self.grouping.keys, "GROUP BY")
         names = self._key_names(outputs)
         keys = self._keys(given, names)
         rows = rows_of(

@@ -24,7 +24,7 @@ from dalenius.tables.queries import Environment, aliases_of, items_of, key_nodes
 from dalenius.tables.question import Question
 from dalenius.tables.reading import Reader, only
 from dalenius.tables.refusals import refuse
-from dalenius.tables.schema import Schema
+from dalenius.tables.schema import Schema, is_unicode
 
 # What sqlglot has to say of statements it cannot parse, we say ourselves, in an error.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -48,9 +48,10 @@ def ask(sql: str, schema: Schema, *, keys: Given | None = None, dialect: str = "
 
 def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
     """The one SELECT that a text holds."""
-    if not isinstance(sql, str) or len(sql) > _LONGEST:
+    if not isinstance(sql, str) or len(sql) > _LONGEST or not is_unicode(sql):
         raise InvalidArgument(
-            "The query is no text, or too long.", remedy=f"Send at most {_LONGEST} characters."
+            "The query is no text of whole characters, or too long.",
+            remedy=f"Send at most {_LONGEST} characters, and no lone surrogates.",
         )
     try:
         statements = [each for each in parse(sql, dialect=dialect) if each is not None]

@@ -30,7 +30,7 @@ from dalenius.release import CONFIDENCE
 from dalenius.tables import remarks, wording
 from dalenius.tables.answers import Answer, Sheet
 from dalenius.tables.bars import Noisy
-from dalenius.tables.bounds import Bounds
+from dalenius.tables.bounds import Bounds, check_squares, names_of
 from dalenius.tables.budgeting import Additive, Noise, Norm, Split, split, too_small, weights_of
 from dalenius.tables.choosing import UNSEEN
 from dalenius.tables.engines.engine import WEIGHT, Bounding, Integers, Loaded, Measure
@@ -38,7 +38,7 @@ from dalenius.tables.estimates import Place, Totals
 from dalenius.tables.known import Known, known
 from dalenius.tables.measures import Need, counted, needs, nonnegative, norm, ranged
 from dalenius.tables.question import Interval, Question
-from dalenius.tables.ranges import levels_of, measure
+from dalenius.tables.ranges import bits_of, levels_of, measure
 from dalenius.tables.rows import Key
 from dalenius.tables.searching import Found, Search, Searching, room, searches
 from dalenius.tables.selecting import check_keys, keys_per_unit, select
@@ -146,6 +146,7 @@ class Plan:
             room=least / found.limit,
             centred=self._centred(need.column),
             levels=levels_of(groups, noise),
+            bits=bits_of(groups, alone=not self._counted(need.column)),
         )
 
     def law(self, need: Need, made: Measure, bounding: Bounding) -> Additive:
@@ -173,8 +174,15 @@ class Plan:
 
     def _centred(self, column: int | None) -> bool:
         """Whether the number of a column's values is measured besides their sum."""
-        places = {need.place for need in self.needs}
-        return column is not None and counted(column, self.question) in places
+        return column is not None and counted(column, self.question) in self._places
+
+    def _counted(self, column: int | None) -> bool:
+        """Whether some number is measured that is not below that of a column's values."""
+        return self._centred(column) or ("rows", None) in self._places
+
+    @property
+    def _places(self) -> set[Place]:
+        return {need.place for need in self.needs}
 
     def _noisy(self, totals: Integers, made: dict[Place, Measure], bounding: Bounding) -> dict[Place, Noisy]:
         found: dict[Place, Noisy] = {}
@@ -221,6 +229,8 @@ class Plan:
             if need.column in ranged([need]) and self.intervals[need.column] is not None:
                 # A range that no grid is fine or coarse enough for is refused now.
                 self.measure(need, self._nothing(), 1)
+            if need.kind == "squares" and need.column is not None:
+                check_squares(names_of(self.question)[need.column], self.intervals[need.column])
 
 
 def _check(question: Question, unit: Unit, public_size: int | None) -> None:

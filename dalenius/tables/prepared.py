@@ -12,7 +12,9 @@ bounds, and weights made from them are sound. All else is asked of the table its
 `shapes` counts a unit of N rows as c/N where c of them are taken, in the bin of the stored norms, and rounds
 the sum of a bin down: one unit changes one bin by at most 1.
 
-The copy is raw data. It has mode 0600, lies beside the source, and is not used once the source has changed.
+The copy is raw data. It has mode 0600, lies beside the source, and is not used once the source has changed,
+or once another file is in its place that is not a copy of the same. Its name ends in .prepared: no pattern
+for sources finds it, and it is no source itself.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ from dalenius.tables.engines.duckdb import DuckdbEngine
 from dalenius.tables.engines.loaded import DuckdbLoaded
 from dalenius.tables.engines.prepared import PreparedLoaded
 from dalenius.tables.engines.reading import read
-from dalenius.tables.prepared_copy import identity, store, stored, types_of
+from dalenius.tables.prepared_copy import ENDING, identity, store, stored, types_of
 from dalenius.tables.prepared_select import Flat, flatten
 from dalenius.tables.rows import Rows
-from dalenius.tables.source_kinds import quoted
-from dalenius.tables.sources import open_source
+from dalenius.tables.source_kinds import check_columns, quoted
+from dalenius.tables.sources import open_copy
 
 
 class PreparedEngine:
@@ -46,13 +48,23 @@ class PreparedEngine:
         self._engine, self._flat, self._rows = engine, flat, rows
         self._units, self._keys = flat.expressions("unit", rows.units), flat.expressions("key", rows.keys)
         self._types = _types(engine, flat)
-        self._copy = open_source(path, flat.table, room=engine.room)
-        with self._copy.cursor() as cursor:
-            self._identity, self._shapes = read(cursor, partial(stored, cursor, path, flat.table))
+        self._copy = open_copy(path, flat.table, room=engine.room)
+        self._stamp, self._identity, self._shapes = "", "", list[tuple[str, int, int]]()
+        self._look()
+
+    def _look(self) -> None:
+        """See what the file is now: it may be another than a moment ago, and of other data."""
+        stamp = self._copy.version()
+        if stamp == self._stamp:
+            return
+        self._identity, self._shapes = _found(self._copy, self.path, self._flat.table)
+        # What is remembered is that of before the reading, so that a change meanwhile is seen later.
+        self._stamp = stamp
 
     @property
     def fresh(self) -> bool:
         """Whether the source is still as it was, and the copy one of it."""
+        self._look()
         return self._identity == identity(self._engine.version(), self._types, self._flat, self._rows)
 
     def fits(self, rows: Rows) -> str | None:
@@ -72,8 +84,16 @@ class PreparedEngine:
             with self._engine.load(rows) as loaded:
                 yield loaded
             return
+        stamp, shapes = self._stamp, self._shapes
         with self._copy.cursor() as cursor:
-            yield PreparedLoaded(cursor, rows, shaped, self._shapes, room=self._engine.room)
+            yield PreparedLoaded(
+                cursor,
+                rows,
+                shaped,
+                shapes,
+                room=self._engine.room,
+                same=lambda: self._copy.version() == stamp,
+            )
 
     def columns(self, table: str) -> Mapping[str, str]:
         """See `Engine`."""
@@ -107,7 +127,10 @@ def prepare(
             remedy="Prepare for columns of the table itself.",
         )
     target = Path(path) if path is not None else _beside(engine, flat, rows)
-    if not _current(target, identity(engine.version(), _types(engine, flat), flat, rows)):
+    _check_target(engine, target)
+    types = _types(engine, flat)
+    check_columns(list(types))
+    if not _current(target, identity(engine.version(), types, flat, rows)):
         with engine.cursor() as cursor:
             store(cursor, engine, flat, rows, target)
     return PreparedEngine(engine, flat, rows, target)
@@ -119,10 +142,28 @@ def _beside(engine: DuckdbEngine, flat: Flat, rows: Rows) -> Path:
     if found[0] is None:
         raise InvalidArgument(
             "These data are not in a file beside which a copy could be kept.",
-            remedy='Pass path="visits.prepared.parquet".',
+            remedy=f'Pass path="visits{ENDING}".',
         )
     name = identity("", {}, flat, rows)[:12]
-    return Path(found[0]).with_name(f"{Path(found[0]).stem}.{name}.prepared.parquet")
+    return Path(found[0]).with_name(f"{Path(found[0]).stem}.{name}{ENDING}")
+
+
+def _check_target(engine: DuckdbEngine, target: Path) -> None:
+    """A copy must not lie where a source does, nor where a pattern of sources finds it."""
+    if target.suffix != ENDING:
+        raise InvalidArgument(
+            f"A copy needs a name that ends in {ENDING}, so that it is not taken for a source.",
+            remedy=f'Pass path="{target.with_suffix(ENDING).name}".',
+        )
+    sql = "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL"
+    with engine.cursor() as cursor:
+        databases = [str(row[0]) for row in read(cursor, lambda: cursor.execute(sql).fetchall())]
+    listed = [*databases, *(path for one in engine.sources for path in getattr(one, "paths", ()))]
+    if target.exists() and any(os.path.exists(path) and target.samefile(path) for path in listed):
+        raise InvalidArgument(
+            "The copy would take the place of the source.",
+            remedy=f'Pass another name, such as path="copy{ENDING}".',
+        )
 
 
 def _types(engine: DuckdbEngine, flat: Flat) -> dict[str, str]:
@@ -133,12 +174,17 @@ def _types(engine: DuckdbEngine, flat: Flat) -> dict[str, str]:
 def _current(path: Path, wanted: str) -> bool:
     if not path.exists():
         return False
-    copy = open_source(path, "copy")
+    copy = open_copy(path, "copy")
     try:
-        with copy.cursor() as cursor:
-            return read(cursor, partial(stored, cursor, path, "copy"))[0] == wanted
-    except QueryFailed:
-        # Not a copy, or half of one: it is made again.
-        return False
+        return _found(copy, path, "copy")[0] == wanted
     finally:
         copy.close()
+
+
+def _found(copy: DuckdbEngine, path: Path, table: str) -> tuple[str, list[tuple[str, int, int]]]:
+    """The identity of a copy, and the shapes in it; no identity where it is none, or half of one."""
+    try:
+        with copy.cursor() as cursor:
+            return read(cursor, partial(stored, cursor, path, table))
+    except QueryFailed:
+        return "", []

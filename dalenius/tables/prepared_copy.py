@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import mkdtemp, mkstemp
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.engines.coding import exact, exact_key
 from dalenius.tables.engines.duckdb import DuckdbEngine
 from dalenius.tables.engines.reading import read
-from dalenius.tables.engines.types import key_of
 from dalenius.tables.prepared_select import SHAPE, Flat
 from dalenius.tables.rows import Rows
 from dalenius.tables.source_kinds import literal, quoted
@@ -22,6 +22,8 @@ from dalenius.tables.source_kinds import literal, quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+ENDING = ".prepared"
+"""Of a copy's name; no kind of source has it."""
 NOTE = "dalenius_identity"
 """What the file keeps its identity under."""
 
@@ -47,44 +49,62 @@ def store(cursor: DuckDBPyConnection, engine: DuckdbEngine, flat: Flat, rows: Ro
     """Written where only this user can look, and put in its place when complete."""
     version = engine.version()
     who = identity(version, read(cursor, partial(types_of, cursor, quoted(flat.table))), flat, rows)
-    folder = mkdtemp(prefix="prepare-", dir=engine.folder)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    folder = mkdtemp(prefix="prepare-", dir=engine.folder.path if engine.folder else None)
+    half = None
     try:
         made = Path(folder) / "copy.parquet"
         sql = read(cursor, partial(_copy, cursor, flat, rows))
         notes = f"FORMAT parquet, KV_METADATA {{{NOTE}: {literal(who)}}}"
         read(cursor, lambda: cursor.execute(f"COPY ({sql}) TO {literal(str(made))} ({notes})"))
         read(cursor, partial(_check_types, cursor, flat.table, made))
-        os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        shutil.copyfile(made, half)
+        half = _written(made, path)
         os.replace(half, path)
+        half = None
     finally:
-        half.unlink(missing_ok=True)
+        if half is not None:
+            half.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _written(made: Path, path: Path) -> Path:
+    """The file beside its place, under a name that nobody else has, and with mode 0600 from the beginning."""
+    handle, name = mkstemp(prefix=f".{path.name}.", suffix=ENDING, dir=path.parent)
+    try:
+        with open(made, "rb") as source, os.fdopen(handle, "wb") as half:
+            shutil.copyfileobj(source, half, 1 << 20)
+            half.flush()
+            os.fsync(half.fileno())
+    except BaseException:
+        os.unlink(name)
+        raise
+    return Path(name)
 
 
 def _copy(cursor: DuckDBPyConnection, flat: Flat, rows: Rows) -> str:
     """The rows that belong to a unit, each with its unit's Σ n(g)² and Σ n(g)."""
     table = quoted(flat.table)
-    units = [f"({one}) AS u{i}" for i, one in enumerate(flat.expressions("unit", rows.units))]
-    raw = [f"({one}) AS k{i}" for i, one in enumerate(flat.expressions("key", rows.keys))]
-    described = cursor.execute(f"DESCRIBE SELECT {', '.join(raw)} FROM {table}").fetchall()
-    keys = [f"{key_of(str(column[0]), str(column[1]))} AS g{i}" for i, column in enumerate(described)]
+    raw = [f"({one}) AS u{i}" for i, one in enumerate(flat.expressions("unit", rows.units))]
+    raw += [f"({one}) AS k{i}" for i, one in enumerate(flat.expressions("key", rows.keys))]
+    types = types_of(cursor, f"(SELECT {', '.join(raw)} FROM {table})")
     us, gs = [f"u{i}" for i in range(rows.units)], [f"g{i}" for i in range(rows.keys)]
+    units = [f"{exact(u, types[u])} AS {u}" for u in us]
+    keys = [f"{exact_key(f'k{i}', types[f'k{i}'])} AS g{i}" for i in range(rows.keys)]
     known = " AND ".join(f"{u} IS NOT NULL" for u in us)
     hidden = ", ".join(f"dalenius_{u}" for u in us)
     whole = ", ".join(
-        f"({one}) AS dalenius_u{i}" for i, one in enumerate(flat.expressions("unit", rows.units))
+        f"{exact(f'({one})', types[u])} AS dalenius_{u}"
+        for u, one in zip(us, flat.expressions("unit", rows.units), strict=True)
     )
     same = " AND ".join(f"b.dalenius_{u} IS NOT DISTINCT FROM s.{u}" for u in us)
+    # Names that no table has, so that none is taken for the one that is copied.
     return (
-        f"WITH k AS (SELECT {', '.join(units + raw)} FROM {table}), "
-        f"g AS (SELECT {', '.join(us + keys)} FROM k WHERE {known}), "
-        f"n AS (SELECT {', '.join(us + gs)}, count(*) AS n FROM g GROUP BY ALL), "
-        f"s AS (SELECT {', '.join(us)}, sum(n * n) || ':' || sum(n) AS shape, sum(n * n) AS size "
-        f"FROM n GROUP BY {', '.join(us)}) "
+        f"WITH dalenius_k AS (SELECT {', '.join(raw)} FROM {table}), "
+        f"dalenius_g AS (SELECT {', '.join(units + keys)} FROM dalenius_k WHERE {known}), "
+        f"dalenius_n AS (SELECT {', '.join(us + gs)}, count(*) AS n FROM dalenius_g GROUP BY ALL), "
+        f"dalenius_s AS (SELECT {', '.join(us)}, sum(n * n) || ':' || sum(n) AS shape, sum(n * n) AS size "
+        f"FROM dalenius_n GROUP BY {', '.join(us)}) "
         f"SELECT b.* EXCLUDE ({hidden}), s.shape AS {SHAPE} "
-        f"FROM (SELECT *, {whole} FROM {table}) AS b JOIN s ON {same} ORDER BY s.size"
+        f"FROM (SELECT *, {whole} FROM {table}) AS b JOIN dalenius_s AS s ON {same} ORDER BY s.size"
     )
 
 

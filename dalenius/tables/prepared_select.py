@@ -87,17 +87,31 @@ def _source(source: exp.Expr) -> tuple[str, Columns | None] | None:
 
 
 def _columns(select: exp.Select, below: Columns | None) -> Columns | None:
+    """By name in small letters, as DuckDB does not tell case apart; None where one is not clear."""
     from sqlglot import exp
 
     columns: Columns = {}
+    source = select.args["from_"].this.alias_or_name.lower()
     for shown in select.expressions:
         if isinstance(shown, exp.Star) and below is not None:
-            columns |= below
-        elif isinstance(shown, exp.Alias | exp.Column):
-            columns[shown.alias_or_name] = _over_table(shown.unalias(), below)
+            found: Columns = dict(below)
+        elif isinstance(shown, exp.Alias | exp.Column) and _clear(shown, source, below):
+            found = {shown.alias_or_name.lower(): _over_table(shown.unalias(), below)}
         else:
             return None
+        if columns.keys() & found.keys():
+            return None
+        columns |= found
     return columns
+
+
+def _clear(shown: exp.Expr, source: str, below: Columns | None) -> bool:
+    """Whether its columns are those of the source, and not fields within one of them."""
+    from sqlglot import exp
+
+    found = list(shown.find_all(exp.Column))
+    named = all(column.table.lower() in ("", source) and not column.db for column in found)
+    return named and (below is None or all(column.name.lower() in below for column in found))
 
 
 def _over_table(expression: exp.Expr, below: Columns | None) -> exp.Expr:
@@ -108,6 +122,6 @@ def _over_table(expression: exp.Expr, below: Columns | None) -> exp.Expr:
             return node
         if below is None:
             return exp.column(node.name, quoted=True)
-        return below[node.name].copy()
+        return below[node.name.lower()].copy()
 
     return expression.copy().transform(replaced)

@@ -28,7 +28,7 @@ from dalenius.tables.relations import (
 )
 from dalenius.tables.rows import Rows
 from dalenius.tables.schema import folded
-from dalenius.tables.templates import SQL_TYPES, as_real, quoted, read, settled, sql_of, within
+from dalenius.tables.templates import SQL_TYPES, as_real, canonical, quoted, read, sql_of, within
 
 
 def rows_of(
@@ -43,11 +43,9 @@ def rows_of(
     needed = frozenset().union(*(columns_of(each) for each in (*keys, *values, *distincts)))
     names = names_of(relation)
     columns = [f"u{i} AS unit_{i}" for i in range(relation.facts.units)]
-    columns += [f"{settled(sql_of(each, names), each.type)} AS key_{i}" for i, each in enumerate(keys)]
-    columns += [f"{as_real(sql_of(each, names), each.type)} AS value_{i}" for i, each in enumerate(values)]
-    columns += [
-        f"{settled(sql_of(each, names), each.type)} AS distinct_{i}" for i, each in enumerate(distincts)
-    ]
+    columns += [f"{canonical(each, names)} AS key_{i}" for i, each in enumerate(keys)]
+    columns += [f"{as_real(canonical(each, names), each.type)} AS value_{i}" for i, each in enumerate(values)]
+    columns += [f"{canonical(each, names)} AS distinct_{i}" for i, each in enumerate(distincts)]
     sql = f"SELECT {', '.join(columns) or '1 AS present'} FROM ({sql_relation(relation, needed)}) AS t"
     if not all_rows:
         present = [f"value_{i} IS NOT NULL" for i in range(len(values))]
@@ -60,7 +58,7 @@ def distinct_of(relation: Relation, expressions: Sequence[Expression]) -> str:
     """The different values of expressions over a public relation, in order."""
     names = names_of(relation)
     needed = frozenset().union(*(columns_of(each) for each in expressions))
-    columns = [f"{settled(sql_of(each, names), each.type)} AS key_{i}" for i, each in enumerate(expressions)]
+    columns = [f"{canonical(each, names)} AS key_{i}" for i, each in enumerate(expressions)]
     order = ", ".join(f"key_{i} NULLS LAST" for i in range(len(expressions)))
     return (
         f"SELECT DISTINCT {', '.join(columns)} FROM ({sql_relation(relation, needed)}) AS t ORDER BY {order}"
@@ -74,7 +72,7 @@ def sql_relation(relation: Relation, needed: frozenset[int]) -> str:
             return _scan(relation, needed)
         case Project(source, expressions):
             below = frozenset().union(*(columns_of(expressions[i]) for i in needed))
-            columns = [f"{sql_of(expressions[i], names_of(source))} AS c{i}" for i in sorted(needed)]
+            columns = [f"{canonical(expressions[i], names_of(source))} AS c{i}" for i in sorted(needed)]
             return _select(relation, columns, f"({sql_relation(source, below)}) AS t")
         case Filter(source, condition):
             rows = sql_relation(source, needed | columns_of(condition))
@@ -101,7 +99,7 @@ def _scan(relation: Scan | PublicScan, needed: frozenset[int]) -> str:
     columns = []
     if isinstance(relation, Scan) and relation.table.unit.column is not None:
         unit, private = relation.table.unit, relation.table
-        columns.append(f"{_own(names, unit.column)} AS u0")
+        columns.append(f"{_identified(_own(names, unit.column), relation.facts.unit_types[0])} AS u0")
         if unit.window is not None:
             time = read(_own(names, private.time), "moment")
             start = f"date_trunc('{unit.window}', {time})"
@@ -109,6 +107,11 @@ def _scan(relation: Scan | PublicScan, needed: frozenset[int]) -> str:
     for i in sorted(needed):
         columns.append(f"{read(quoted(names[i]), relation.facts.fields[i].type)} AS c{i}")
     return f"SELECT {', '.join(columns) or '1 AS present'} FROM {quoted(table.name)}"
+
+
+def _identified(column: str, type_: ExpressionType) -> str:
+    """The unit as it is, whole; texts are read, so that no collation makes one of two units."""
+    return read(column, "text") if type_ == "text" else column
 
 
 def _own(names: Sequence[str], name: str | None) -> str:
@@ -143,14 +146,14 @@ def _same_unit(index: int, type_: ExpressionType) -> str:
 
 
 def _identity(side: str, index: int, type_: ExpressionType) -> str:
-    """A column of the unit, of one type in all tables: whole numbers of whatever size are told apart."""
+    """A column of the unit, of one type in all tables, that holds all of them apart: see `lineage`."""
     return f"TRY_CAST({side}u{index} AS {'HUGEINT' if type_ == 'integer' else SQL_TYPES[type_]})"
 
 
 def _alone(relation: JoinPublic, needed: frozenset[int]) -> str:
     """The public rows that are alone in the columns which are matched."""
     other = relation.other
-    alike = ", ".join(settled(f"c{i}", other.facts.fields[i].type) for i in relation.matched)
+    alike = ", ".join(f"c{i}" for i in relation.matched)
     columns = ", ".join(f"c{i}" for i in sorted(needed))
     alone = f"QUALIFY COUNT(*) OVER (PARTITION BY {alike}) = 1"
     return f"SELECT {columns} FROM ({sql_relation(other, needed)}) AS t {alone}"
@@ -166,7 +169,7 @@ def _branch(source: Relation, needed: frozenset[int]) -> str:
 def _distinct(source: Relation) -> str:
     fields = source.facts.fields
     below = sql_relation(source, frozenset(range(len(fields))))
-    columns = [f"{settled(f'c{i}', field.type)} AS c{i}" for i, field in enumerate(fields)]
+    columns = [f"c{i}" for i in range(len(fields))]
     return _select(source, columns, f"({below}) AS t", verb="SELECT DISTINCT")
 
 
@@ -174,7 +177,7 @@ def _per_unit(relation: PerUnit, needed: frozenset[int]) -> str:
     source, names = relation.source, names_of(relation.source)
     below = frozenset().union(*(columns_of(each) for each in relation.keys))
     below = below.union(*(columns_of(fold.argument) for fold in relation.folds if fold.argument is not None))
-    keys = [settled(sql_of(key, names), key.type) for key in relation.keys]
+    keys = [canonical(key, names) for key in relation.keys]
     columns = [f"{key} AS c{i}" for i, key in enumerate(keys)]
     columns += [
         f"{folded_sql(source, fold, '')} AS c{len(keys) + i}" for i, fold in enumerate(relation.folds)

@@ -43,19 +43,36 @@ Given = Sequence[object] | Mapping[str, Sequence[object]]
 
 def given_keys(given: Given, names: Sequence[str], types: Sequence[Type]) -> tuple[Key, ...]:
     """Keys listed by whoever asks: values, tuples of values, or lists of values for each column."""
+    if not names:
+        raise InvalidArgument("keys= is given, but the query has no GROUP BY.", remedy="Leave keys= out.")
     if isinstance(given, Mapping):
-        by_name = {folded(name): list(values) for name, values in given.items()}
+        by_name = {folded(str(name)): _several(values) for name, values in given.items()}
         if set(by_name) != {folded(name) for name in names}:
             raise InvalidArgument(
                 "keys= does not name the columns of GROUP BY.", remedy=f"Name {', '.join(names)}."
             )
+        if math.prod(len(values) for values in by_name.values()) > MOST:
+            raise _too_many()
         listed: Iterable[Sequence[object]] = product(*(by_name[folded(name)] for name in names))
     else:
-        listed = (each if isinstance(each, tuple | list) else (each,) for each in given)
+        listed = (each if isinstance(each, tuple | list) else (each,) for each in _several(given))
     keys = dict.fromkeys(_read(each, names, types) for each in listed)
     if len(keys) > MOST:
-        raise InvalidArgument(f"There are more than {MOST} keys.", remedy="Give fewer keys, or none.")
+        raise _too_many()
     return tuple(keys)
+
+
+def _too_many() -> InvalidArgument:
+    return InvalidArgument(f"There are more than {MOST} keys.", remedy="Give fewer keys, or none.")
+
+
+def _several(given: object) -> Sequence[object]:
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping):
+        return list(given)
+    raise InvalidArgument(
+        "keys= is no list of keys.",
+        remedy='Give a list of values, such as ["A", "B"], or a list for each column: {"ward": ["A", "B"]}.',
+    )
 
 
 def public_keys(relation: Relation, keys: Sequence[Expression], schema: Schema) -> tuple[Key, ...] | None:

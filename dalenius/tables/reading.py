@@ -21,6 +21,8 @@ Node = exp.Expr
 Special = Callable[[Node], Expression | None]
 _MOST = 100_000
 """Nodes of one SELECT, names of its list written out each time they are used."""
+_LONGEST = 18
+"""Digits of a whole number that 64 bits hold, whatever they are."""
 _HARMLESS = {
     "big_int", "safe", "typed", "coalesce", "ignore_nulls", "date_part_boundary", "over", "nested",
     "is_string",
@@ -97,17 +99,29 @@ def unknown(node: Node) -> Unsupported:
 def text_of(node: Node | None) -> str:
     """A text that is written in the query."""
     if isinstance(node, exp.Literal) and node.is_string:
-        return str(node.this)
+        return _printable(str(node.this))
     raise refuse("pattern or format that is not a literal")
+
+
+def _printable(text: str) -> str:
+    """A text that can be written in SQL."""
+    if "\0" in text:
+        raise InvalidArgument("A text of the query holds the character NUL.", remedy="Leave NUL out.")
+    return text
 
 
 def whole_of(node: Node | None) -> int:
     """A whole number that is written in the query."""
     sign = -1 if isinstance(node, exp.Neg) else 1
     node = node.this if isinstance(node, exp.Neg) else node
-    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
-        return sign * int(str(node.this))
-    raise refuse("pattern or format that is not a literal")
+    if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdecimal():
+        raise refuse("pattern or format that is not a literal")
+    digits = str(node.this).lstrip("0") or "0"
+    if len(digits) > _LONGEST:
+        raise InvalidArgument(
+            "A whole number of the query is too long.", remedy=f"Write at most {_LONGEST} digits."
+        )
+    return sign * int(digits)
 
 
 def _called(node: Node) -> str:
@@ -133,11 +147,9 @@ def _literal(reader: Reader, node: Node) -> Expression:
     only(node, "this")
     text = str(node.this)
     if node.args.get("is_string"):
-        if "\0" in text:
-            raise refuse("clause that is not known", "a text with the character NUL")
-        return literal(text)
-    if text.isdecimal() and int(text) < 2**63:
-        return literal(int(text))
+        return literal(_printable(text))
+    if text.isdecimal() and len(text.lstrip("0")) <= _LONGEST + 1 and int(text.lstrip("0") or "0") < 2**63:
+        return literal(int(text.lstrip("0") or "0"))
     try:
         return literal(float(text))
     except ValueError:

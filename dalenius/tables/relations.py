@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from dalenius.privacy.unit import Unit
 from dalenius.tables.expressions import Expression, ExpressionType
 from dalenius.tables.intervals import ANYTHING, Span
 from dalenius.tables.schema import Private, Public, Type
@@ -52,6 +53,8 @@ class Facts:
     public: bool
     unit_types: tuple[Type, ...] = ()
     """Of the hidden columns."""
+    unit: Unit | None = None
+    """Whose records the rows are, whatever its column is called; None where they are public."""
     rows_per_unit: int | None = None
     weight: int = 1
     """How many nodes there are below, a node that is used twice counted twice, as it is printed twice."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.tables.answers import Sheet
     from dalenius.tables.plan import Plan
 
+UNCLIPPED = "nothing is clipped if the declared facts hold"
 WORTH = 0.001
 """Shares below are not worth telling apart from none."""
 
@@ -42,7 +43,27 @@ def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
         )
     if "distinct" in asked:
         said.append(f"at most {found.pairs} values of each {who} count: {_origin(plan, found, 'distinct')}")
-    return (*said, *_ranges(plan, found))
+    return (*said, *_ranges(plan, found), *([UNCLIPPED] if unclipped(plan, found) else []))
+
+
+def unclipped(plan: Plan, found: Found) -> bool:
+    """Whether bounds take nothing away from any table of which the declared facts are true.
+
+    In a table of at most m rows a unit the norm of its rows is at most m, and it is in at most m groups.
+    """
+    facts, power = plan.facts, 2 if plan.norm == "l2" else 1
+    families = {need.family for need in plan.needs}
+    most = facts.most_rows
+    enough = {
+        "rows": most is not None and found.limit >= most,
+        "units": facts.most_groups is not None and found.presence**power >= facts.most_groups,
+        "distinct": most is not None and found.pairs >= most,
+    }
+    declared = all(
+        plan.question.intervals[column] == found.intervals[column] for column in ranged(plan.needs)
+    )
+    sampled = plan.bounds.groups is not None
+    return bool(families) and declared and not sampled and all(enough[family] for family in families)
 
 
 def rows_bound(plan: Plan, limit: str) -> str:
@@ -91,8 +112,8 @@ def _words(plan: Plan, kind: str, lost: float, groups: int, of: int) -> str:
     where = "" if of == 1 else f" in {groups} of {of} groups"
     what = "units" if kind == "units" else "rows"
     return (
-        f"Bounding took about {100 * lost:.2g} % of all {what}{where}, likely more than the error bar: "
-        f"these results are too small by about that much."
+        f"Bounding took about {100 * lost:.2g} % of all {what}{where}, likely more than the error bar: these "
+        f"results are too small by about that much, or by more if a few {plan.unit.entity}s have very many."
     )
 
 

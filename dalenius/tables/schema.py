@@ -25,6 +25,8 @@ from dalenius.tables.rows import KeyPart
 
 Type = Literal["boolean", "integer", "real", "text", "date", "moment", "other"]
 TYPES: tuple[Type, ...] = get_args(Type)
+_FAR = 2**1023
+"""Whole numbers below this are floats, or between two of them."""
 End = int | float | date
 """Of a declared range: dates for columns of dates."""
 
@@ -122,17 +124,34 @@ def read_part(value: object, type_: Type, column: str) -> KeyPart:
         if value is None or type_ == "boolean":
             return value
     elif isinstance(value, int) and type_ in ("integer", "real"):
-        return float(value) if type_ == "real" else value
+        return _read_whole(value, type_, column)
     elif isinstance(value, float) and (value.is_integer() if type_ == "integer" else type_ == "real"):
         if not math.isnan(value):
             return value + 0.0 if type_ == "real" else int(value)
     elif isinstance(value, str) and type_ == "text":
-        return value
+        if is_unicode(value):
+            return value
+        raise InvalidArgument(
+            f"A text given for {column} is not made of whole characters.", remedy="Leave out lone surrogates."
+        )
     elif isinstance(value, date | str) and type_ in ("date", "moment"):
         return _read_date(value, type_, column)
     raise InvalidArgument(
         f"A value given for {column} is not of its type, {type_}.", remedy=f"Give values of type {type_}."
     )
+
+
+def _read_whole(value: int, type_: Type, column: str) -> KeyPart:
+    if abs(value) >= (_FAR if type_ == "real" else 2**63):
+        raise InvalidArgument(
+            f"A number given for {column} is out of reach.", remedy="Give numbers below 2**63."
+        )
+    return float(value) if type_ == "real" else value
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is made of whole characters: Python's may hold halves of them, which no file can."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _read_date(value: date | str, type_: Type, column: str) -> date:

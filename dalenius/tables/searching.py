@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.tables.budgeting import ROOM, Additive, Noise, Norm
+from dalenius.tables.budgeting import Additive, Noise, Norm
 from dalenius.tables.choosing import Chosen, Stakes, choose_limit, choose_pairs, clear_shapes
 from dalenius.tables.engines.engine import MASS, WEIGHT, Loaded
 from dalenius.tables.known import Known
@@ -188,8 +188,7 @@ class Searching:
 
 def room(noises: Sequence[Noise], steps: int = max(LEVELS.values()) << LEAST_BITS) -> Fraction:
     """The largest bound for which exact noise can be drawn on all measures that add at most `steps` a row."""
-    loudest = max(noise.multiplier for noise in noises)
-    return ROOM[noises[0].norm] / (2 * loudest * WEIGHT * steps)
+    return min(noise.room() for noise in noises) / (WEIGHT * steps)
 
 
 def _blur(law: Additive, unit: int = 1) -> Blur:

@@ -51,10 +51,15 @@ def check_keys(question: Question) -> None:
 
 
 def select(selection: NoisyThreshold, holders: Mapping[Key, int]) -> tuple[Key, ...]:
-    """The keys that are shown, in their own order."""
+    """The keys that are shown, in their own order and each as it is always written."""
     keys = sorted(holders, key=lambda key: tuple(map(_place, key)))
     shown = selection.release({i: holders[key] for i, key in enumerate(keys)}).columns["key"]
-    return tuple(keys[i] for i in shown if isinstance(i, int))
+    return tuple(tuple(map(_plain, keys[i])) for i in shown if isinstance(i, int))
+
+
+def _plain(part: KeyPart) -> KeyPart:
+    """−0 is 0: whose record came first, and with which of the two, must not show."""
+    return part + 0.0 if isinstance(part, float) else part
 
 
 def nearly_always(selection: NoisyThreshold) -> int:
@@ -72,9 +77,9 @@ def _same(part: KeyPart) -> object:
 
 
 def _place(part: KeyPart) -> tuple[int, int | float, str]:
-    """NULL first, then numbers by size, dates, and texts."""
+    """NULL first, then numbers by size, NaN, dates, and texts: no two keys stand at one place."""
     if part is None:
         return 0, 0, ""
     if isinstance(part, int | float):
-        return 1, part if part == part else float("inf"), type(part).__name__
-    return (2, 0, part.isoformat()) if isinstance(part, date) else (3, 0, part)
+        return (1, part, type(part).__name__) if part == part else (2, 0, "")
+    return (3, 0, part.isoformat()) if isinstance(part, date) else (4, 0, part)

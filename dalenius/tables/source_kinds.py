@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,17 +25,20 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def stamps(paths: Sequence[str]) -> str:
-    """Sizes and times of files, for a source's version."""
-    return " ".join(_stamp(path) for path in paths)
+def version(what: object, paths: Sequence[str]) -> str:
+    """A source's version: what is read, from which files, of which sizes and times.
+
+    The same files under other names, or another table of one file, are other data to a question.
+    """
+    return repr((what, [(os.path.abspath(path), _stamp(path)) for path in paths]))
 
 
-def _stamp(path: str) -> str:
+def _stamp(path: str) -> tuple[int, ...] | None:
     try:
         found = os.stat(path)
     except OSError:
-        return "gone"
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ class Parquet:
         cursor.execute(f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT * FROM read_parquet([{listed}])")
 
     def version(self) -> str:
-        """Sizes and times of the files."""
-        return stamps(self.paths)
+        """Its name, and its files."""
+        return version((self.name, "parquet"), self.paths)
 
 
 @dataclass(frozen=True)
@@ -77,18 +81,17 @@ class Database:
             [schema],
         ).fetchall()
         tables = tuple(str(row[0]) for row in listed)
+        check_tables(tables)
         return Database(path, tables, choose(tables, name, table), schema)
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
         """Make the tables visible."""
         named = {table: table for table in self.tables} | dict([self.alias] if self.alias else [])
-        for name, table in named.items():
-            whole = f"SELECT * FROM {self.schema}.main.{quoted(table)}"
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {whole}")
+        _show(cursor, named, self.schema, "main")
 
     def version(self) -> str:
-        """Size and time of the file."""
-        return stamps([self.path])
+        """Its tables by name, and the file, with what DuckDB has yet to write into it."""
+        return version((self.tables, self.alias), [self.path, f"{self.path}.wal"])
 
 
 def choose(tables: Sequence[str], name: str | None, table: str | None) -> tuple[str, str] | None:
@@ -111,36 +114,63 @@ class Shared:
     rescans: bool = True
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
-        """Give the table its name."""
+        """Make the tables visible, and give one its name."""
+        ((database, schema),) = cursor.execute("SELECT current_database(), current_schema()").fetchall()
         listed = cursor.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+            "SELECT table_name FROM information_schema.tables WHERE table_catalog = ? AND table_schema = ?",
+            [database, schema],
         ).fetchall()
-        alias = choose([str(row[0]) for row in listed], self.name, self.table)
-        if alias:
-            cursor.execute(f"CREATE TEMP VIEW {quoted(alias[0])} AS SELECT * FROM {quoted(alias[1])}")
+        tables = [str(row[0]) for row in listed]
+        check_tables(tables)
+        alias = choose(tables, self.name, self.table)
+        _show(cursor, {table: table for table in tables} | dict([alias] if alias else []), database, schema)
 
     def version(self) -> str:
         """Never the same, as nobody tells when a table of the connection changes."""
         return uuid4().hex
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A frame of pandas or polars, or an Arrow table."""
+RESERVED = "dalenius_"
+"""What names begin with that the engine gives to tables and columns of its own."""
 
-    name: str
-    frame: object = field(repr=False)
-    token: str = field(default_factory=lambda: uuid4().hex)
 
-    @property
-    def rescans(self) -> bool:
-        """Arrow tables are read where they are; the others are converted each time."""
-        return type(self.frame).__module__.startswith("pyarrow")
+def check_tables(tables: Sequence[str]) -> None:
+    """Refuse names that the engine gives itself."""
+    _check_names(tables, "table")
 
-    def bind(self, cursor: DuckDBPyConnection) -> None:
-        """Make the table visible."""
-        cursor.register(self.name, self.frame)
 
-    def version(self) -> str:
-        """One for each frame that cannot change; frames of pandas can, and have another each time."""
-        return uuid4().hex if type(self.frame).__module__.startswith("pandas") else self.token
+def check_columns(columns: Sequence[str]) -> None:
+    """Refuse names that the engine gives itself: such a column might be taken for one of its own."""
+    _check_names(columns, "column")
+
+
+def _check_names(names: Sequence[str], what: str) -> None:
+    taken = [name for name in names if name.lower().startswith(RESERVED)]
+    if taken:
+        raise InvalidArgument(
+            f"The name of the {what} {taken[0]} is reserved; a stored copy of a prepared table is no source.",
+            remedy=f"Open the table itself, or give the {what} a name that does not begin with {RESERVED}.",
+        )
+
+
+def _show(cursor: DuckDBPyConnection, named: Mapping[str, str], database: str, schema: str) -> None:
+    """Views of the tables in a database, by name, in which texts are the same where their letters are.
+
+    A collation makes one of several spellings, and which one is shown depends on everyone's rows. Enumerated
+    types have none; what is nested keeps its own, and the engine compares it as text. A view that is broken
+    is left out, as nobody can ask for it.
+    """
+    from duckdb import BinderException, CatalogException
+
+    listed = cursor.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "WHERE database_name = ? AND schema_name = ? AND data_type = 'VARCHAR'",
+        [database, schema],
+    ).fetchall()
+    for name, table in named.items():
+        texts = [quoted(str(column)) for owner, column in listed if owner == table]
+        plain = ", ".join(f'{text} COLLATE "binary" AS {text}' for text in texts)
+        shown = f"* REPLACE ({plain})" if texts else "*"
+        whole = f"SELECT {shown} FROM {quoted(database)}.{quoted(schema)}.{quoted(table)}"
+        with suppress(BinderException, CatalogException):
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {whole}")

@@ -9,23 +9,25 @@ Everything is read only. Where the engine is ours, that is for all but a connect
 reach no file but those named here, no extension is loaded, and what does not fit in memory goes to a folder
 that only this user can read and that is removed.
 
-CSV files are read as `source_csv` says: no cell, however odd, makes a file fail.
+CSV files are read as `source_csv` says, and objects in frames of pandas as `source_frame` does: no cell,
+however odd, makes a source fail. Texts are compared letter by letter, whatever collation a database has for
+them. Names that begin with dalenius_ are the engine's own, and refused.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from glob import glob
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.engines.duckdb import ROOM, DuckdbEngine, Source
 from dalenius.tables.source_csv import Csv
-from dalenius.tables.source_kinds import Database, Frame, Parquet, Shared, literal
+from dalenius.tables.source_folder import Folder
+from dalenius.tables.source_frame import frame_of
+from dalenius.tables.source_kinds import Database, Parquet, Shared, check_columns, check_tables, literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 MEMORY = "1500MB"
 """The most that DuckDB may use before it writes to the disk."""
 _CSV = {".csv", ".tsv", ".txt"}
+_PARQUET = {".parquet", ".pq"}
 _PACKED = {".gz"}
 _DATABASE = {".duckdb", ".ddb", ".db"}
 
@@ -54,18 +57,48 @@ def open_source(
     """
     import duckdb
 
+    others = dict(more or {})
+    check_tables([*([name] if name else []), *others])
     if isinstance(source, duckdb.DuckDBPyConnection):
-        return DuckdbEngine(source.cursor(), [Shared(name, table), *_frames(more)], room=room)
-    folder = mkdtemp(prefix="dalenius-")
+        cursor = source.cursor()
+        frames = [frame_of(cursor, one, label, {}) for label, one in others.items()]
+        return _checked(DuckdbEngine(cursor, [Shared(name, table), *frames], room=room))
+    folder = Folder.make()
     try:
-        connection = duckdb.connect(":memory:", config=_settings(folder, memory, threads))
+        connection = duckdb.connect(":memory:", config=_settings(folder.path, memory, threads))
         found = [_recognized(connection, source, name, table, types)]
-        found += [_recognized(connection, one, label, None, None) for label, one in (more or {}).items()]
-        _lock(connection, [path for one in found for path in getattr(one, "paths", ())], folder)
+        found += [_recognized(connection, one, label, None, None) for label, one in others.items()]
+        _lock(connection, [path for one in found for path in getattr(one, "paths", ())], folder.path)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
         raise
-    return DuckdbEngine(connection, found, folder=folder, room=room)
+    return _checked(DuckdbEngine(connection, found, folder=folder, room=room))
+
+
+def open_copy(path: str | os.PathLike[str], name: str, *, room: int = ROOM) -> DuckdbEngine:
+    """A stored copy of a prepared table, which is no source: it has a column of the engine's own."""
+    import duckdb
+
+    folder = Folder.make()
+    try:
+        connection = duckdb.connect(":memory:", config=_settings(folder.path, MEMORY, None))
+        copy = Parquet(name, (os.path.abspath(path),))
+        _lock(connection, list(copy.paths), folder.path)
+    except BaseException:
+        folder.remove()
+        raise
+    return DuckdbEngine(connection, [copy], folder=folder, room=room)
+
+
+def _checked(engine: DuckdbEngine) -> DuckdbEngine:
+    """The names of columns are looked at, and nothing else is read."""
+    try:
+        for names in engine.tables().values():
+            check_columns(names)
+    except BaseException:
+        engine.close()
+        raise
+    return engine
 
 
 def _settings(folder: str, memory: str, threads: int | None) -> dict[str, Any]:
@@ -95,17 +128,23 @@ def _recognized(
     types: Mapping[str, str] | None,
 ) -> Source:
     if not isinstance(source, str | os.PathLike):
-        return _frame(source, name)
+        return frame_of(connection, source, name, types or {})
     paths = _paths(os.fspath(source))
-    kind, label = _kind(paths[0]), name or _label(paths[0])
-    if kind in _DATABASE:
+    kinds, label = {_kind(path) for path in paths}, name or _label(paths[0])
+    check_tables([label])
+    if kinds <= _DATABASE:
         return Database.open(connection, paths[0], name, table)
-    if kind in _CSV:
+    if kinds <= _CSV:
         return Csv.open(connection, label, paths, types or {})
-    if kind in (".parquet", ".pq"):
+    if kinds <= _PARQUET:
         return Parquet(label, paths)
+    odd = next((path for path in paths if _kind(path) not in _CSV | _PARQUET | _DATABASE), None)
+    if odd is None:
+        raise InvalidArgument(
+            "The files are of different kinds.", remedy="Name files of one kind, as in visits-*.parquet."
+        )
     raise InvalidArgument(
-        f"What kind of file {Path(paths[0]).name} is cannot be told from its name.",
+        f"What kind of file {Path(odd).name} is cannot be told from its name.",
         remedy="Give it one of the endings .csv, .tsv, .parquet or .duckdb.",
     )
 
@@ -125,17 +164,3 @@ def _kind(path: str) -> str:
 def _label(path: str) -> str:
     plain = Path(path)
     return (plain.with_suffix("") if plain.suffix.lower() in _PACKED else plain).stem
-
-
-def _frames(more: Mapping[str, object] | None) -> list[Source]:
-    return [_frame(source, name) for name, source in (more or {}).items()]
-
-
-def _frame(source: object, name: str | None) -> Frame:
-    kind = type(source).__module__.partition(".")[0]
-    if kind not in ("pandas", "polars", "pyarrow"):
-        raise InvalidArgument(
-            f"A source of type {type(source).__name__} cannot be read.",
-            remedy="Pass a path, a frame of pandas or polars, an Arrow table, or a DuckDB connection.",
-        )
-    return Frame(name or "data", source)

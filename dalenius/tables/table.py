@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import finalize
@@ -27,6 +28,7 @@ from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.tables.answering import Request, answer
 from dalenius.tables.answers_cache import Answers
+from dalenius.tables.arguments import check_bounds, check_keys, check_texts
 from dalenius.tables.askable import Askable
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.builder import Agg, Query
@@ -34,6 +36,7 @@ from dalenius.tables.engines.engine import Engine
 from dalenius.tables.explanation import Explanation
 from dalenius.tables.question import Question
 from dalenius.tables.schema import Schema
+from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
     from dalenius.tables.prepared import PreparedEngine
@@ -53,7 +56,7 @@ class Table(Askable):
         by: str = "",
         public_size: int | None = None,
     ) -> None:
-        self.account, self.schema, self.unit = account, schema, unit
+        self.schema, self.unit, self._account = schema, unit, account
         self._engine, self._answers, self._by = engine, Answers(account), by
         self._public_size = public_size
         self._prepared: list[PreparedEngine] = []
@@ -61,6 +64,13 @@ class Table(Askable):
         self._open.callback(engine.close)
         # Also of a table that nobody closes.
         self._let_go = finalize(self, self._open.close)
+
+    @property
+    def account(self) -> Account:
+        """What answers are charged to; an account that is not open yet is opened by the first charge."""
+        if isinstance(self._account, Unopened):
+            self._account.look()
+        return self._account
 
     @property
     def name(self) -> str:
@@ -108,7 +118,15 @@ class Table(Askable):
         asked = query.sql if isinstance(query, Query) else query
         question = self._question(query, keys)
         request = self._request(question, asked, epsilon, bounds, by, purpose, confidence)
-        return Explanation.of(request, self.account)
+        return self._explained(request)
+
+    def _explained(self, request: Request) -> Explanation:
+        account = self.account
+        explained = Explanation.of(request, account)
+        if not (isinstance(account, Unopened) and account.waiting):
+            return explained
+        said = f"not open yet, and nothing was opened: the first answer opens it, with {account.budget}"
+        return replace(explained, lines=(*explained.lines, ("budget", said)))
 
     def answer(
         self,
@@ -126,6 +144,10 @@ class Table(Askable):
         return self._answered(request)
 
     def _answered(self, request: Request) -> Release:
+        if not self._let_go.alive:
+            raise InvalidArgument(
+                "This table is closed; nothing was charged.", remedy="Open it again with dp.table."
+            )
         rows = request.question.rows
         engine = next((one for one in self._prepared if one.fits(rows) is not None), self._engine)
         return answer(request, self.account, engine, self._answers)
@@ -133,6 +155,7 @@ class Table(Askable):
     def _question(self, query: str | Query, keys: Given | None) -> Question:
         from dalenius.tables.parsing import ask
 
+        check_keys(keys)
         return query.question(keys=keys) if isinstance(query, Query) else ask(query, self.schema, keys=keys)
 
     def _request(
@@ -145,12 +168,14 @@ class Table(Askable):
         purpose: str,
         confidence: Number,
     ) -> Request:
+        check_bounds(bounds)
+        check_texts(by=by, purpose=purpose)
         return Request(
             question,
             " ".join(asked.split()),
             unit=self.unit,
             epsilon=numbers.epsilon(epsilon),
-            delta=self.account.terms.limit.delta,
+            delta=self._account.terms.limit.delta,
             confidence=numbers.confidence(confidence),
             bounds=bounds,
             public_size=self._public_size,
@@ -161,7 +186,7 @@ class Table(Askable):
     @property
     def query(self) -> Query:
         """A question in the making, about all rows."""
-        return Query(self.schema, self.name, self.answer)
+        return Query(self.schema, self.name, self.answer, self.explain)
 
     # Its source.
 
@@ -193,4 +218,4 @@ class Table(Askable):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Table {self.name} ({', '.join(self.columns)}), {self.account.budget} for each {self.unit}>"
+        return f"<Table {self.name} ({', '.join(self.columns)}), {self._account.budget} for each {self.unit}>"

@@ -12,7 +12,7 @@ from datetime import date, datetime
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.expressions import Call, Column, Expression, ExpressionType, Literal
-from dalenius.tables.functions import MOST_TEXT
+from dalenius.tables.functions import MOST_DIGITS, MOST_TEXT
 
 SQL_TYPES: Mapping[str, str] = {
     "boolean": "BOOLEAN",
@@ -21,7 +21,7 @@ SQL_TYPES: Mapping[str, str] = {
     "text": "VARCHAR",
     "date": "DATE",
     "moment": "TIMESTAMP",
-    "other": "VARCHAR",
+    "other": "BOOLEAN",
     "null": "VARCHAR",
 }
 _WITHIN = {
@@ -41,7 +41,14 @@ _STEPS = {
     "year": ("to_years", 10_100),
     "decade": ("to_decades", 1_010),
 }
+_ZEROS = 20
+"""No whole number of 64 bits has as many digits."""
 _LONGEST = 500_000
+_TELLING = {
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "is_distinct", "is_null",
+    "is_nan", "coalesce", "nullif", "least", "greatest", "sign", "power", "cast_boolean", "cast_text",
+}  # fmt: skip
+"""Functions that would tell NaN from NULL, or −0 from 0; through all others, NaN goes as NULL does."""
 _NAMED_PARTS = {"dayofweek": "dow", "dayofyear": "doy"}
 
 
@@ -55,8 +62,22 @@ def sql_of(expression: Expression, columns: Sequence[str] | Mapping[int, str]) -
         case Call("case", arguments, _):
             return _case([sql_of(each, columns) for each in arguments])
         case Call(name, arguments, type_):
-            types = [each.type for each in arguments]
-            return _short(_call(name, [sql_of(each, columns) for each in arguments], types, type_, arguments))
+            print_ = canonical if name in _TELLING else sql_of
+            printed, types = [print_(each, columns) for each in arguments], [each.type for each in arguments]
+            return _short(_call(name, printed, types, type_, arguments))
+
+
+def canonical(expression: Expression, columns: Sequence[str] | Mapping[int, str]) -> str:
+    """The expression in SQL, with one value for all that count as equal, and for no others.
+
+    NaN is NULL, −0 is 0, and texts have no collation. Columns of relations are so from the scan on. So rows
+    that are equal, by the order that breaks ties, are the same rows, and no expression can tell which of them
+    came first.
+    """
+    sql = sql_of(expression, columns)
+    if isinstance(expression, Call) and expression.type == "real":
+        return _short(settled(sql))
+    return sql if isinstance(expression, Column) else _plain_text(sql, expression.type)
 
 
 def _short(sql: str) -> str:
@@ -90,20 +111,29 @@ def quoted(text: str, mark: str = '"') -> str:
     return mark + text.replace(mark, mark + mark) + mark
 
 
-def settled(sql: str, type_: ExpressionType) -> str:
-    """One value for what counts as equal: NaN is NULL, −0 is 0, and values of other types are their texts."""
-    if type_ == "other":
-        return f"TRY_CAST({sql} AS VARCHAR)"
-    if type_ != "real":
-        return sql
-    return f"CASE WHEN isnan({sql}) THEN NULL WHEN {sql} = 0 THEN CAST(0 AS DOUBLE) ELSE {sql} END"
+def settled(sql: str) -> str:
+    """A real number: NaN is NULL, and −0 is 0."""
+    return f"CASE WHEN NOT isnan({sql}) THEN {sql} + CAST(0 AS DOUBLE) END"
 
 
 def read(sql: str, type_: ExpressionType) -> str:
-    """A column of a source as one of our types, NULL where it does not fit."""
+    """A column of a source as one of our types, NULL where it does not fit.
+
+    A text is NULL where it is no UTF-8, which functions of texts would fail on, and it is compared letter by
+    letter, whatever collation its column has. Of values of other types it is known only whether they are
+    there: to make a text of them may fail.
+    """
     if type_ == "other":
-        return sql
-    return within(f"TRY_CAST({sql} AS {SQL_TYPES[type_]})", type_)
+        return f"CASE WHEN {sql} IS NOT NULL THEN TRUE END"
+    if type_ == "text":
+        return _plain_text(f"TRY(DECODE(ENCODE(CAST({sql} AS VARCHAR))))", type_)
+    cast = f"TRY_CAST({sql} AS {SQL_TYPES[type_]})"
+    return settled(cast) if type_ == "real" else within(cast, type_)
+
+
+def _plain_text(sql: str, type_: ExpressionType) -> str:
+    """A text that is compared letter by letter, whatever the connection would do; anything else as it is."""
+    return f'({sql} COLLATE "binary")' if type_ == "text" else sql
 
 
 def within(sql: str, type_: ExpressionType) -> str:
@@ -139,7 +169,7 @@ def _call(
         return _PLAIN[name].format(*sql)
     if name in _JOINED:
         return "(" + _JOINED[name].join(sql) + ")"
-    if name in ("coalesce", "least", "greatest", "nullif"):
+    if name in ("coalesce", "least", "greatest"):
         return f"{name.upper()}({', '.join(sql)})"
     if name.startswith("cast_"):
         return _cast(sql[0], types[0], type_)
@@ -150,14 +180,24 @@ def _cast(sql: str, source: ExpressionType, target: ExpressionType) -> str:
     if target == "boolean" and source in ("integer", "real"):
         return f"({sql} <> 0)"
     if target == "text" and source == "real":
-        return f"CAST({settled(sql, 'real')} AS VARCHAR)"
+        return f"CAST({sql} AS VARCHAR)"
     return within(f"TRY_CAST({sql} AS {SQL_TYPES[target]})", target)
 
 
 def _round(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:
-    digits = f", {_whole(arguments[1])}" if len(sql) == 2 else ""
-    rounded = f"round({as_real(sql[0], types[0])}{digits})"
-    return f"TRY_CAST({rounded} AS BIGINT)" if types[0] == "integer" else rounded
+    digits = _whole(arguments[1]) if len(sql) == 2 else 0
+    if types[0] == "integer":
+        return _rounded_whole(sql[0], -digits)
+    return f"round({as_real(sql[0], types[0])}{f', {digits}' if len(sql) == 2 else ''})"
+
+
+def _rounded_whole(sql: str, zeros: int) -> str:
+    """A whole number to so many zeros at its end, halves away from zero."""
+    if zeros <= 0:
+        return sql
+    step = 10 ** min(zeros, _ZEROS)
+    wide, half = f"CAST({sql} AS HUGEINT)", step // 2
+    return f"TRY_CAST(sign({wide}) * ((abs({wide}) + {half}) // {step}) * {step} AS BIGINT)"
 
 
 def _substring(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:
@@ -193,15 +233,15 @@ def _text(expression: Expression) -> str:
 
 def _whole(expression: Expression) -> int:
     assert isinstance(expression, Literal) and isinstance(expression.value, int)
-    return max(-300, min(300, expression.value))
+    return max(-MOST_DIGITS, min(MOST_DIGITS, expression.value))
 
 
 _INTEGER: Mapping[str, str] = {
     "add": "TRY_CAST({0} + {1} AS BIGINT)",
     "subtract": "TRY_CAST({0} - {1} AS BIGINT)",
     "multiply": "TRY_CAST({0} * {1} AS BIGINT)",
-    "modulo": "TRY_CAST({0} % NULLIF({1}, 0) AS BIGINT)",
-    "integer_divide": "TRY_CAST({0} // NULLIF({1}, 0) AS BIGINT)",
+    "modulo": "TRY_CAST({0} % CASE WHEN {1} <> 0 THEN {1} END AS BIGINT)",
+    "integer_divide": "TRY_CAST({0} // CASE WHEN {1} <> 0 THEN {1} END AS BIGINT)",
     "negate": "TRY_CAST(-({0}) AS BIGINT)",
     "abs": "TRY_CAST(abs({0}) AS BIGINT)",
     "floor": "TRY_CAST({0} AS BIGINT)",
@@ -213,8 +253,8 @@ _REAL: Mapping[str, str] = {
     "add": "({0} + {1})",
     "subtract": "({0} - {1})",
     "multiply": "({0} * {1})",
-    "divide": "({0} / NULLIF({1}, 0))",
-    "modulo": "({0} % NULLIF({1}, 0))",
+    "divide": "({0} / CASE WHEN {1} <> 0 THEN {1} END)",
+    "modulo": "({0} % CASE WHEN {1} <> 0 THEN {1} END)",
     "negate": "(-({0}))",
     "abs": "abs({0})",
     "sign": "CAST(sign({0}) AS BIGINT)",
@@ -223,9 +263,9 @@ _REAL: Mapping[str, str] = {
     "trunc": "trunc({0})",
     "sqrt": "CASE WHEN {0} >= 0 THEN sqrt({0}) END",
     "cbrt": "cbrt({0})",
-    "ln": "ln(NULLIF(GREATEST({0}, 0), 0))",
-    "log10": "log10(NULLIF(GREATEST({0}, 0), 0))",
-    "log2": "log2(NULLIF(GREATEST({0}, 0), 0))",
+    "ln": "ln(CASE WHEN {0} > 0 THEN {0} END)",
+    "log10": "log10(CASE WHEN {0} > 0 THEN {0} END)",
+    "log2": "log2(CASE WHEN {0} > 0 THEN {0} END)",
     "exp": "exp({0})",
     "power": "pow({0}, {1})",
     "sin": "sin(CASE WHEN isfinite({0}) THEN {0} END)",
@@ -238,6 +278,7 @@ _REAL: Mapping[str, str] = {
 _PLAIN: Mapping[str, str] = {
     "not": "(NOT {0})",
     "is_null": "({0} IS NULL)",
+    "nullif": "CASE WHEN {0} IS DISTINCT FROM {1} THEN {0} END",
     "is_distinct": "({0} IS DISTINCT FROM {1})",
     "equal": "({0} = {1})",
     "not_equal": "({0} <> {1})",

@@ -92,5 +92,5 @@ def _end(bound: object, side: object) -> str:
         word = (bound or "CURRENT ROW").upper()
         return word if word == "CURRENT ROW" else f"{word} {str(side).upper()}"
     if isinstance(bound, exp.Literal) and not bound.is_string and str(bound.this).isdecimal():
-        return f"{min(int(str(bound.this)), _MOST_ROWS)} {str(side).upper()}"
+        return f"{min(whole_of(bound), _MOST_ROWS)} {str(side).upper()}"
     raise refuse("window frame by RANGE, GROUPS or an expression")

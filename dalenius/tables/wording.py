@@ -63,6 +63,8 @@ def _known(plan: Plan) -> list[Line]:
         interval = plan.intervals[column]
         if interval is not None:
             said.append(("bound", remarks.range_bound(names[column], interval)))
+    if not plan.searches and remarks.unclipped(plan, _settled(plan)):
+        said.append(("bound", remarks.UNCLIPPED))
     return said
 
 
@@ -119,7 +121,7 @@ def _bar(plan: Plan, need: Need) -> str:
     rows, presence, pairs = plan.facts.rows, plan.facts.presence, plan.facts.pairs
     ready = {"rows": rows, "units": presence, "distinct": pairs}[need.family] is not None
     interval = plan.intervals[need.column] if need.column is not None and need.family == "rows" else None
-    found = Found(rows or Fraction(1), presence or Fraction(1), pairs or 1, plan.intervals, {})
+    found = _settled(plan)
     if ranged([need]) and interval is None:
         return _formula(plan, need)
     groups = 1 if plan.question.keys is None else len(plan.question.keys)
@@ -130,6 +132,12 @@ def _bar(plan: Plan, need: Need) -> str:
     off = law.error(1 - plan.confidence) * step / (1 if need.kind == "distinct" else WEIGHT)
     each = " a node" if need.kind == "tree" else ""
     return f"± {off:.3g}{'' if ready else _times(plan, need)}{each}"
+
+
+def _settled(plan: Plan) -> Found:
+    """Bounds that need no search, 1 where one does."""
+    facts, one = plan.facts, Fraction(1)
+    return Found(facts.rows or one, facts.presence or one, facts.pairs or 1, plan.intervals, {})
 
 
 def _times(plan: Plan, need: Need) -> str:

@@ -6,15 +6,20 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import dalenius as dp
+from dalenius.cli.query_output import show_release
+from dalenius.cli.spoken import SAID, spoken
 from dalenius.release import Release
 
 Run = Callable[..., tuple[int, str, str]]
@@ -35,7 +40,9 @@ def visits(tmp_path: Path) -> str:
 
 
 def charges(source: str) -> list[str]:
-    """The events of the ledger beside a source."""
+    """The events of the ledger beside a source; none where there is no ledger."""
+    if not Path(source).with_suffix(".ledger").exists():
+        return []
     with dp.Ledger(Path(source).with_suffix(".ledger")) as ledger:
         return [entry.event for entry in ledger.entries()]
 
@@ -48,8 +55,10 @@ def test_one_line_from_a_csv_to_an_answer(run: Run, visits: str) -> None:
     assert [line.split()[0] for line in lines[2:5]] == ["A", "B", "C"]
     assert all("±" in line or "to" in line for line in lines[2:5])
     assert "epsilon 0.5 at delta 1e-09 per patient, visits, entry 2" in out
-    assert lines[-1].endswith("% left") and "█" in lines[-1]
-    assert charges(visits) == ["open", "reserve", "commit"]
+    assert "% left, next epsilon up to 2." in lines[-1] and "█" in lines[-1]
+    largest = lines[-1].split()[-1]
+    assert run("query", visits, BY_WARD, *KEYS, "--epsilon", largest)[0] == 0
+    assert charges(visits) == ["open", *["reserve", "commit"] * 2]
 
 
 def test_the_budget_is_said_once(run: Run, visits: str) -> None:
@@ -78,12 +87,12 @@ def test_the_same_question_again_is_free(run: Run, visits: str) -> None:
 def test_a_budget_that_is_gone_ends_with_three(run: Run, visits: str) -> None:
     words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon")
     code, out, err = run(*words, "4")
-    assert (code, out) == (3, "") and "Try" in err and "% left" in err
-    assert charges(visits) == ["open"]
+    assert (code, out) == (3, "") and "Try --epsilon 2." in err and "% left" in err
+    assert charges(visits) == [], "a question that is refused fixes no budget"
     code, out, _ = run(*words, "4", "--json")
     found = json.loads(out)
-    assert code == 3 and found["release"] is None and found["remedy"].startswith("Try")
-    assert run(*words, "0.5")[0] == 0
+    assert code == 3 and found["release"] is None and found["remedy"].startswith("Try --epsilon 2.")
+    assert run(*words, found["remedy"].split()[-1].removesuffix("."))[0] == 0
 
 
 def test_what_is_refused_is_the_same_in_json(run: Run, visits: str) -> None:
@@ -92,7 +101,8 @@ def test_what_is_refused_is_the_same_in_json(run: Run, visits: str) -> None:
     assert refused.keys() == given.keys()
     release = Release.from_json(json.dumps(given["release"]))
     assert release.columns["ward"] == ("A", "B", "C") and given["left"] < 1
-    assert release.receipt.entry is not None and given["remedy"] is None
+    assert release.receipt.entry is not None and given["remedy"] is None and given["needed"] is None
+    assert 0 < given["next"] < refused["next"] < 3 and given["next_loss"]
 
 
 def test_explaining_costs_nothing(run: Run, visits: str) -> None:
@@ -100,8 +110,21 @@ def test_explaining_costs_nothing(run: Run, visits: str) -> None:
     code, out, _ = run(*words)
     assert code == 0 and "epsilon 0.5, delta 1e-09 for each patient" in out and "where it fits" in out
     found = json.loads(run(*words, "--json")[1])
-    assert set(found) == {"question", "loss", "lines", "account", "fits", "left"}
-    assert found["fits"] is True and charges(visits) == ["open"]
+    assert set(found) >= {"question", "loss", "lines", "account", "fits", "next"} and "left" not in found
+    assert found["fits"] is True and 2 < found["next"] <= 3
+    assert "nothing was opened" in out and charges(visits) == []
+    assert not Path(visits).with_suffix(".ledger").exists()
+    again = ("query", visits, BY_WARD, *PATIENTS, "--budget", "2", "--delta", "1e-9", *KEYS)
+    assert run(*again, "--epsilon", "0.5")[0] == 0, "no budget was fixed"
+    assert "nothing was opened" not in run(*again, "--epsilon", "0.5", "--explain")[1]
+
+
+def test_an_account_can_be_spent_to_the_end(run: Run, visits: str) -> None:
+    words = ("query", visits, BY_WARD, *PATIENTS, "--budget", "1", *KEYS, "--epsilon")
+    code, out, _ = run(*words, "0.75")
+    assert code == 0 and out.splitlines()[-1].endswith("% left, next epsilon up to 0.25")
+    code, out, err = run(*words, "0.25")
+    assert (code, err) == (0, "") and out.splitlines()[-1].endswith(" 0.0 % left")
 
 
 def test_csv_is_the_table_alone(run: Run, visits: str) -> None:
@@ -164,7 +187,7 @@ def test_wrong_usage_ends_with_two_and_costs_nothing(
 ) -> None:
     code, _, err = run("query", visits, BY_WARD, *PATIENTS, *BUDGET, "--epsilon", "1", *words)
     assert code == 2 and said in err
-    assert not Path(visits).with_suffix(".ledger").exists() or charges(visits) == ["open"]
+    assert not Path(visits).with_suffix(".ledger").exists()
 
 
 def test_a_source_that_is_not_there_makes_no_ledger(run: Run, tmp_path: Path) -> None:
@@ -175,17 +198,180 @@ def test_a_source_that_is_not_there_makes_no_ledger(run: Run, tmp_path: Path) ->
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_source_that_is_broken_ends_with_one(run: Run, tmp_path: Path) -> None:
+def test_a_source_that_is_broken_ends_with_two(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     path.write_bytes(b"PAR1" + bytes(1000))
     code, out, err = run("query", str(path), "SELECT COUNT(*) FROM visits", *BUDGET, "--epsilon", "1")
-    assert (code, out) == (1, "") and err and not path.with_suffix(".ledger").exists()
+    assert (code, out) == (2, "") and "cannot be opened; nothing was charged" in err
+    assert not path.with_suffix(".ledger").exists()
 
 
 def test_a_refused_clause_names_a_rewrite(run: Run, visits: str) -> None:
     code, _, err = run("query", visits, "SELECT age FROM visits", *PATIENTS, *BUDGET, "--epsilon", "1")
     assert code == 2 and err
-    assert charges(visits) == ["open"]
+    assert charges(visits) == []
+
+
+# Who is protected, and by which account.
+
+
+def test_the_unit_may_be_left_out_once_the_account_is_open(run: Run, visits: str) -> None:
+    words = ("query", visits, BY_WARD, *KEYS, "--epsilon")
+    code, _, err = run(*words, "0.5", *BUDGET)
+    assert code == 2 and "--unit-column" in err
+    code, _, err = run(*words, "0.5", *BUDGET, "--relation", "replace")
+    assert code == 2 and "--unit-column" in err
+    who = ("--unit", "person", *PATIENTS, "--window", "week", "--time", "day")
+    assert run(*words, "0.5", *BUDGET, *who)[0] == 0
+    code, out, _ = run(*words, "0.25")
+    assert code == 0 and "per person and week" in out
+
+
+def test_rows_without_a_column_are_said_to_be_rows(run: Run, visits: str) -> None:
+    words = ("query", visits, BY_WARD, "--unit", "patient", *BUDGET, *KEYS, "--epsilon")
+    code, out, err = run(*words, "0.5")
+    assert code == 0 and "epsilon 0.5 at delta 1e-09 per patient (each row), visits, entry 2" in out
+    assert "a patient with k rows is protected at k times epsilon" in err and "--unit-column" in err
+    assert run(*words, "0.25")[2] == "", "said once"
+
+
+def test_an_account_is_shared_by_data_of_the_same_people(run: Run, visits: str, tmp_path: Path) -> None:
+    assert run("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")[0] == 0
+    other = tmp_path / "extract.csv"
+    other.write_text(Path(visits).read_text())
+    ledger = ("--ledger", str(tmp_path / "visits.ledger"))
+    sql = BY_WARD.replace("FROM visits", "FROM extract")
+    words = ("query", str(other), sql, *KEYS, "--epsilon", "0.5", *ledger)
+    code, _, err = run(*words, *PATIENTS, "--account", "visits")
+    assert code == 2 and "--share visits" in err
+    code, out, err = run(*words, "--share", "visits")
+    assert (code, err) == (0, "") and "visits, entry 4" in out
+    assert charges(visits) == ["open", "reserve", "commit", "reserve", "commit"]
+    for wrong in (("--unit", "visit"), BUDGET, ("--account", "visits")):
+        assert run(*words, "--share", "visits", *wrong)[0] == 2
+    code, _, err = run("query", str(other), sql, *KEYS, "--epsilon", "0.5", "--share", "visits")
+    assert code == 2 and "--ledger" in err
+
+
+def test_a_second_account_is_warned_of(run: Run, visits: str, tmp_path: Path) -> None:
+    ledger = ("--ledger", str(tmp_path / "all.ledger"))
+    assert run("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5", *ledger)[0] == 0
+    other = tmp_path / "extract.csv"
+    other.write_text(Path(visits).read_text())
+    words = (
+        "query",
+        str(other),
+        "SELECT COUNT(*) FROM extract",
+        *PATIENTS,
+        *BUDGET,
+        "--epsilon",
+        "0.5",
+        *ledger,
+    )
+    code, _, err = run(*words)
+    assert code == 0 and err.startswith("warning:") and "--share visits" in err
+    assert run(*words)[2] == ""
+
+
+# What it says.
+
+
+def test_given_again_is_said_to_be_free(run: Run, visits: str) -> None:
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")
+    assert "left: " in run(*words)[1]
+    again = run(*words)[1].splitlines()
+    assert [line for line in again if "given again, free" in line] and "% left" in again[-1]
+    assert not [line for line in again if line.startswith("left: ")]
+
+
+def test_warnings_name_options_and_stand_beside_a_csv(
+    visits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patients, budget = dp.Unit("patient", column="patient_id"), dp.Budget(3, 1e-9)
+    with dp.table(visits, unit=patients, budget=budget) as table:
+        made = table.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+        warned = ("Bounds could not be found. State bounds=Bounds(rows=…).",)
+        release = replace(made, receipt=replace(made.receipt, warnings=warned))
+        said = "warning: Bounds could not be found. State --bound-rows N.\n"
+        show_release(release, table, lambda _: False, as_csv=True, as_json=False)
+        printed = capsys.readouterr()
+        assert printed.err == said and printed.out.splitlines()[0] == "n,n_low,n_high"
+        show_release(release, table, lambda _: False, as_csv=False, as_json=False)
+        assert said in capsys.readouterr().out
+
+
+def test_every_option_that_is_named_exists(run: Run) -> None:
+    """Whatever Python is told of an argument, a command is told of an option that there is."""
+    known = set(re.findall(r"--[a-z-]+", run("query", "--help")[1]))
+    for _, instead in SAID:
+        assert set(re.findall(r"--[a-z][a-z-]*", instead)) <= known, instead
+    assert {f"--{name}" for name in ("epsilon", "account", "ledger", "table", "time", "name")} <= known
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        ("Pass budget=Budget(epsilon=3, delta=1e-9), the most", "Pass --budget 3 --delta 1e-9, the most"),
+        ("Try epsilon=2.93.", "Try --epsilon 2.93."),
+        ('Pass table="stays".', "Pass --table stays."),
+        ("State bounds=Bounds(rows=…), or allow a larger epsilon.",
+         "State --bound-rows N, or allow a larger --epsilon."),
+        ('State its range: bounds=Bounds(ranges={"age * 2": (lower, upper)}).',
+         'State its range: --bound-range "age * 2=LOW:HIGH".'),
+        ("Declare ranges={'age': (low, high)} for a number", "Write --range age=LOW:HIGH for a number"),
+        ("Give Unit(…, column=…) and time= with the name", "Give --unit-column, and --time with the name"),
+        ("Pass account=ledger.account('visits') where", "Pass --share visits where"),
+        ("Pass account='visits'.", "Pass --account visits."),
+        ("Pass time='day'.", "Pass --time day."),
+        ("or give keys=.", "or give --keys."),
+        ("keys= does not name the columns", "--keys does not name the columns"),
+        ('Pass ledger="people.ledger", or account=ledger.account("people").', "Pass --ledger people.ledger."),
+        ('Leave public_size out, or protect units under relation="replace" or "zero_out".',
+         "Leave --public-size out, or protect units under --relation replace or zero_out."),
+    ],
+)  # fmt: skip
+def test_remedies_name_options(said: str, instead: str) -> None:
+    assert spoken(said) == instead
+
+
+def test_a_table_of_a_database_is_chosen(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "hospital.duckdb"
+    with duckdb.connect(str(path)) as file:
+        file.execute("CREATE TABLE stays AS SELECT i AS patient_id FROM range(100) AS made(i)")
+        file.execute("CREATE TABLE labs AS SELECT i AS patient_id FROM range(100) AS made(i)")
+    words = ("query", str(path), "SELECT COUNT(*) AS n FROM stays", *PATIENTS, *BUDGET, "--epsilon", "1")
+    code, _, err = run(*words)
+    assert code == 2 and "--table labs" in err
+    assert run(*words, "--table", "stays")[0] == 0
+
+
+def test_bounds_and_types_are_given(run: Run, visits: str) -> None:
+    sql = "SELECT SUM(age * 2) AS years FROM visits"
+    words = ("query", visits, sql, *PATIENTS, *BUDGET, "--epsilon", "1", "--json")
+    bounds = (
+        "--bound-rows",
+        "3",
+        "--bound-groups",
+        "1",
+        "--bound-range",
+        "age * 2=0:200",
+        "--type",
+        "age=DOUBLE",
+    )
+    code, out, _ = run(*words, *bounds)
+    said = json.loads(out)["release"]["receipt"]["bounds"]
+    assert code == 0 and any("0 to 200" in one for one in said) and any("given" in one for one in said)
+    code, _, err = run(*words, "--type", "age=FOO")
+    assert code == 2 and "BIGINT" in err
+
+
+def test_the_budget_is_named(run: Run, visits: str) -> None:
+    code, _, err = run("query", visits, BY_WARD, *PATIENTS, "--budget", "0", "--epsilon", "1")
+    assert code == 2 and "budget" in err and "epsilon must" not in err
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version") == (0, f"dalenius {dp.__version__}\n", "")
 
 
 STOPPED = """

@@ -67,6 +67,7 @@ def slowly(source: str) -> None:
 def full(source: str) -> None:
     """Ask where no file may grow beyond what the ledger has now, as on a full disk."""
     table = opened(source)
+    assert "open" in [entry.event for entry in table.account.entries()]
     table._engine = Watched(table._engine)
     sizes = [path.stat().st_size for path in Path(source).parent.glob("visits.ledger*")]
     resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes), resource.RLIM_INFINITY))
@@ -100,6 +101,7 @@ def ask_until(source: str, place: int, said: Path) -> None:
     with said.open("w", buffering=1) as sys.stdout:
         table, places = opened(source), count()
         table._engine = Watched(table._engine)
+        table.account.open()
 
         def hook(step: str) -> None:
             print("step", step)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import dalenius as dp
-from dalenius.errors import InvalidArgument
+from dalenius.errors import BudgetExceeded, InvalidArgument
 from dalenius.ledger import Account
 from dalenius.losses import Pure
-from dalenius.tables.beside import file_of, find_account, stem
+from dalenius.tables.beside import file_of, find_account, stem, time_of
+from dalenius.tables.unopened import Unopened
 
 PATIENT = dp.Unit("patient", column="patient_id")
 BUDGET = dp.Budget(epsilon=3, delta=1e-9)
@@ -24,8 +25,16 @@ def visits(tmp_path: Path) -> Path:
     return path
 
 
-def beside(file: Path, **options: object) -> Account:
+def found(file: Path, **options: object) -> Account:
     return find_account("visits", file, **{"unit": PATIENT, "budget": BUDGET} | options)  # type: ignore[arg-type]
+
+
+def beside(file: Path, **options: object) -> Account:
+    """The account, opened as by a first charge."""
+    account = found(file, **options)
+    if isinstance(account, Unopened):
+        account.open()
+    return account
 
 
 @pytest.mark.parametrize(
@@ -126,6 +135,56 @@ def test_frames_and_patterns_need_a_ledger(tmp_path: Path) -> None:
     assert (account.name, account.terms.source) == ("visits", None)
 
 
+def test_only_a_charge_opens_an_account(visits: Path) -> None:
+    where, account = visits.with_name("visits.ledger"), found(visits)
+    assert account.accepts(Pure(1)) and not account.accepts(Pure(4)) and account.left.epsilon > 2
+    with pytest.raises(BudgetExceeded):
+        account.reserve(Pure(4), by="ana")
+    assert not where.exists(), "what is refused opens nothing"
+    found(visits, budget=dp.Budget(1)).record(Pure(0.5))
+    assert where.exists()
+    with pytest.raises(InvalidArgument, match="fixed"):
+        account.record(Pure(1))
+
+
+def test_an_account_that_is_opened_by_a_charge_is_an_account(visits: Path) -> None:
+    account, other = found(visits), found(visits)
+    with account.reserve(Pure(1), by="ana"):
+        pass
+    assert [entry.event for entry in account.entries()] == ["open", "reserve", "forfeit"]
+    assert isinstance(account, Unopened) and not account.waiting and float(account.spent) == 1
+    assert isinstance(other, Unopened) and float(other.spent) == 0
+    other.look()
+    assert float(other.spent) == 1
+    account.allow(dp.Budget(0.1), by="ben")
+    assert not other.accepts(Pure(0.2), by="ben")
+
+
+@pytest.mark.parametrize("begin", ["allow", "cell"])
+def test_what_is_kept_opens_an_account(visits: Path, begin: str) -> None:
+    account = found(visits)
+    if begin == "allow":
+        account.allow(dp.Budget(0.1), by="ben")
+    else:
+        account.cell("ward", "A").record(Pure(0.1))
+    assert len(account.entries()) == 2 and visits.with_name("visits.ledger").exists()
+
+
+def test_an_account_says_who_is_protected(visits: Path) -> None:
+    weeks = replace(PATIENT, window="week", relation="zero_out")
+    with pytest.raises(InvalidArgument, match="who is protected") as refused:
+        found(visits, unit=None)
+    assert "unit=Unit(" in refused.value.remedy
+    beside(visits, unit=weeks, time="admitted")
+    for budget in (None, BUDGET):
+        account = found(visits, unit=None, budget=budget)
+        assert account.unit == weeks and time_of(account) == "admitted"
+    with pytest.raises(InvalidArgument, match="fixed"):
+        found(visits, unit=None, budget=dp.Budget(9))
+    with pytest.raises(InvalidArgument, match="belongs to"):
+        found(visits, unit=None, budget=None, time="discharged")
+
+
 def test_no_ledger_is_made_without_a_budget(visits: Path) -> None:
     with pytest.raises(InvalidArgument, match="no budget"):
         beside(visits, budget=None)
@@ -141,4 +200,4 @@ def test_an_account_brings_its_own_unit_ledger_and_budget(visits: Path) -> None:
         with pytest.raises(InvalidArgument):
             find_account("visits", visits, **{"unit": None, "account": account} | otherwise)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="protected"):
-        find_account("visits", visits, unit=None, budget=BUDGET)
+        find_account("visits", visits.with_name("others.csv"), unit=None, budget=BUDGET)

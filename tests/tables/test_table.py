@@ -309,3 +309,171 @@ def test_the_price_that_a_refusal_names_is_accepted(visits: str) -> None:
     (price,) = re.findall(r"Try epsilon=([\d.]+)\.", refused.value.remedy)
     assert 0.1 < float(price) < 0.9 and refused.value.left == float(price)
     assert table.sql(BY_WARD, epsilon=float(price)).receipt.entry is not None
+
+
+# Arguments that are none.
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"budget": 3}, "budget=Budget(epsilon=3, delta=1e-9)"),
+    ({"budget": True}, "budget=Budget("),
+    ({"unit": "patient"}, "unit=Unit("),
+    ({"categories": ["A"]}, "categories={"),
+    ({"categories": {"ward": "AB"}}, 'categories={"ward": […]}'),
+    ({"categories": {"ward": []}}, "List"),
+    ({"ranges": [0, 120]}, "ranges={"),
+    ({"ranges": {"age": 5}}, 'ranges={"age": (low, high)}'),
+    ({"ranges": {5: (0, 1)}}, "ranges={"),
+    ({"rows_per_unit": "x"}, "rows_per_unit"),
+    ({"rows_per_unit": 0}, "rows_per_unit"),
+    ({"public_size": "x"}, "public_size"),
+    ({"ledger": 5}, "ledger="),
+    ({"account": 5}, "account="),
+    ({"public": ["wards"]}, '{"wards": "wards.csv"}'),
+    ({"public": 5}, "public={"),
+    ({"public": "wards"}, "public={"),
+    ({"public": {"visits": "other.csv"}}, "name of its own"),
+    ({"private": {"Visits": "other.csv"}}, "name of its own"),
+    ({"types": {"age": "FOO"}}, "BIGINT"),
+    ({"types": {"age": "INT) FROM x; --"}}, "BIGINT"),
+    ({"types": {"age": 5}}, "BIGINT"),
+    ({"types": ["age"]}, "types={"),
+    ({"name": 5}, "name="),
+    ({"time": 5}, "time="),
+    ({"by": 5}, "by="),
+]
+
+
+@pytest.mark.parametrize(("wrong", "remedy"), WRONG)
+def test_a_wrong_argument_is_refused_with_a_remedy(visits: str, wrong: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        opened(visits, **wrong)
+    assert remedy in refused.value.remedy
+    assert not Path(visits).with_suffix(".ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ({"keys": "AB"}, "keys=[…]"),
+        ({"keys": 5}, "keys=[…]"),
+        ({"keys": {"ward": "AB"}}, 'keys={"ward": […]}'),
+        ({"keys": []}, "List the groups"),
+        ({"keys": {"ward": []}}, "List the groups"),
+        ({"bounds": {"rows": 5}}, "bounds=Bounds(rows=5)"),
+        ({"by": 5}, "by="),
+        ({"purpose": 5}, "purpose="),
+        ({"confidence": "x"}, "confidence"),
+    ],
+)
+def test_a_wrong_option_costs_nothing(visits: str, wrong: dict[str, Any], remedy: str) -> None:
+    table = opened(visits)
+    query = table.group_by("ward").agg(dp.agg.count())
+    asked: list[Any] = [
+        lambda: table.sql(BY_WARD, **{"epsilon": 1} | wrong),
+        lambda: table.explain(BY_WARD, **{"epsilon": 1} | wrong),
+        lambda: query.release(**{"epsilon": 1} | wrong),
+        lambda: query.explain(**{"epsilon": 1} | wrong),
+    ]
+    for ask in asked:
+        with pytest.raises(InvalidArgument) as refused:
+            ask()
+        assert remedy in refused.value.remedy
+    assert not Path(visits).with_suffix(".ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        (lambda table: table.agg("count"), "dp.agg.count()"),
+        (lambda table: table.agg(dp.agg.count), "dp.agg.count()"),
+        (lambda table: table.agg(dp.agg.mean), "dp.agg.mean(…)"),
+        (lambda table: table.agg(None), "dp.agg.count()"),
+        (lambda table: dp.agg.mean(None), "dp.agg.mean("),
+        (lambda table: dp.agg.count(5), "in quotes"),
+        (lambda table: dp.agg.count().alias(5), "in quotes"),
+        (lambda table: dp.agg.quantile("age", "x"), "fraction"),
+        (lambda table: dp.agg.quantile("age", 2), "fraction"),
+        (lambda table: table.group_by(["ward"]).agg(dp.agg.count()).sql, "in quotes"),
+        (lambda table: table.where(5).agg(dp.agg.count()).sql, "in quotes"),
+        (lambda table: table.agg(dp.agg.count()).limit("x"), "10"),
+    ],
+)
+def test_a_wrong_word_of_a_question_is_refused(visits: str, wrong: Any, remedy: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        wrong(opened(visits))
+    assert remedy in refused.value.remedy
+
+
+def test_a_column_that_is_not_released_is_named(visits: str) -> None:
+    release = opened(visits, categories=WARDS).sql(BY_WARD, epsilon=1)
+    with pytest.raises(InvalidArgument, match="zz") as refused:
+        release["zz"]
+    assert "ward, visits, visits_low" in refused.value.remedy
+
+
+# Opened by its first charge, and closed.
+
+
+def test_nothing_is_opened_before_the_first_charge(visits: str) -> None:
+    ledger, table = Path(visits).with_suffix(".ledger"), opened(visits, categories=WARDS)
+    explained = table.explain(BY_WARD, epsilon=0.5)
+    assert explained.fits and "nothing was opened" in str(explained)
+    for wrong, epsilon in (("SELECT age FROM visits", 1), ("SELEC", 1), (BY_WARD, 4)):
+        with pytest.raises((InvalidArgument, BudgetExceeded)):
+            table.sql(wrong, epsilon=epsilon)
+    assert not ledger.exists()
+    other = opened(visits, categories=WARDS, budget=dp.Budget(epsilon=1, delta=1e-6))
+    release = other.sql(BY_WARD, epsilon=0.5)
+    assert ledger.exists() and ledger.with_suffix(".answers").exists()
+    assert "nothing was opened" not in str(other.explain(BY_WARD, epsilon=0.5))
+    assert other.sql(BY_WARD, epsilon=0.5).columns == release.columns and len(charged(other)) == 1
+    with pytest.raises(InvalidArgument, match="fixed"):
+        table.sql(BY_WARD, epsilon=0.5)
+
+
+def test_an_answer_of_another_is_found_by_who_opened_before(visits: str) -> None:
+    first, second = opened(visits, categories=WARDS), opened(visits, categories=WARDS)
+    release = first.sql(BY_WARD, epsilon=0.5)
+    assert second.sql(BY_WARD, epsilon=0.5).columns == release.columns and len(charged(second)) == 1
+
+
+def test_the_unit_may_be_left_out_once_the_account_is_open(visits: str) -> None:
+    with pytest.raises(InvalidArgument, match="who is protected"):
+        dp.table(visits, budget=BUDGET)
+    week = dp.Unit("patient", column="patient_id", window="week")
+    opened(visits, unit=week, time="day", categories=WARDS).sql(BY_WARD, epsilon=0.5)
+    again = dp.table(visits, categories=WARDS)
+    assert again.unit == week
+    assert again.sql(BY_WARD, epsilon=0.5).receipt.postprocessing[-1].startswith("given again, free")
+
+
+def test_a_closed_table_charges_nothing(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    query = table.group_by("ward").agg(dp.agg.count())
+    table.sql(BY_WARD, epsilon=0.5)
+    table.close()
+    for ask in (lambda: table.sql(BY_WARD, epsilon=0.25), lambda: query.release(epsilon=0.25)):
+        with pytest.raises(InvalidArgument, match="closed; nothing was charged"):
+            ask()
+    assert len(charged(table)) == 1
+
+
+def test_a_question_in_the_making_prints_as_sql(visits: str) -> None:
+    query = opened(visits).group_by("ward").agg(dp.agg.count())
+    assert repr(query) == '<Query SELECT "ward", COUNT(*) FROM "visits" GROUP BY "ward">'
+    assert len(repr(query.where(" OR ".join(["age > 30"] * 99)))) < 120
+    assert repr(query.where("age >")) == "<Query of visits>"
+    assert query.explain(epsilon=0.5).loss == query.release(epsilon=0.5).loss
+
+
+def test_who_is_protected_by_each_row_is_told(visits: str) -> None:
+    release = opened(visits, unit=dp.Unit("visit"), categories=WARDS).sql(BY_WARD, epsilon=0.5)
+    assert "per visit (each row), visits, entry 2" in str(release) and "left: " in str(release)
+
+
+def test_what_is_given_again_says_so_instead_of_what_was_left(visits: str) -> None:
+    table = opened(visits, categories=WARDS)
+    table.sql(BY_WARD, epsilon=0.5)
+    again = table.sql(BY_WARD, epsilon=0.5)
+    assert "given again, free" in str(again) and "left: " not in str(again)

@@ -1,7 +1,9 @@
 """Whole numbers for units, keys and values: what numpy sorts and counts in their place.
 
 Two values have one code exactly where SQL says that they are the same: NULL is NULL, NaN is NaN, −0 is 0, and
-text is its bytes. No hash stands for a value. Codes differ from run to run, and nothing that leaves does.
+text is its bytes, whatever collation it has: one that makes a code of two spellings would make one unit of
+two, or show a spelling that depends on everyone's rows. No hash stands for a value. Codes differ from run to
+run, and nothing that leaves does.
 
     Offset      an integer column whose values lie close together: value − least
     Listed      all else: a temporary table of the distinct values and their numbers, joined with the rows
@@ -20,9 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import InvalidArgument
 from dalenius.tables.engines import hashing
 from dalenius.tables.engines.hashing import Digests, Role
-from dalenius.tables.engines.types import INTEGERS, kind_of
+from dalenius.tables.engines.types import INTEGERS, key_of, kind_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,7 +46,9 @@ class Offset:
     @property
     def number(self) -> str:
         """SQL for a row's code."""
-        return f"CAST({self.column} - CAST({self.least} AS HUGEINT) AS UBIGINT)" if self._far else self._near
+        return (
+            f"CAST({self.column} - CAST('{self.least}' AS HUGEINT) AS UBIGINT)" if self._far else self._near
+        )
 
     @property
     def _far(self) -> bool:
@@ -62,7 +67,7 @@ class Offset:
 
     def digests(self, cursor: DuckDBPyConnection, salt: bytes, role: Role, codes: Codes) -> Digests:
         """Those of the values that have these codes."""
-        value = f"code + CAST({self.least} AS HUGEINT)"
+        value = f"code + CAST('{self.least}' AS HUGEINT)"
         cursor.register("dalenius_codes", {"code": codes.astype(np.int64)})
         try:
             sql = hashing.digest(salt, role, [hashing.spelled(f"({value})", "integer")])
@@ -140,9 +145,29 @@ def unit_code(cursor: DuckDBPyConnection, source: str, types: Sequence[str]) -> 
         least, most = ends[0]
         if least is None or most - least < SPAN:
             return Offset("r.unit_0", least or 0, 1 if least is None else most - least + 1)
-    columns = [f"r.unit_{i}" for i in range(len(types))]
+    columns = [_unit(f"r.unit_{i}", name) for i, name in enumerate(types)]
     kinds = [kind_of(name) for name in types]
     return Listed.make(cursor, "dalenius_units", source, columns, kinds, condition=condition)
+
+
+def exact(column: str, type_name: str) -> str:
+    """SQL for a column whose texts are told apart by their bytes; all else as it is."""
+    return f'({column} COLLATE "binary")' if type_name == "VARCHAR" else column
+
+
+def exact_key(column: str, type_name: str) -> str:
+    """SQL for a grouping column as a value that a `Key` holds, told apart by its bytes where it is text."""
+    plain = key_of(column, type_name)
+    return exact(plain, "VARCHAR" if kind_of(type_name) in ("text", "other") else type_name)
+
+
+def _unit(column: str, type_name: str) -> str:
+    if kind_of(type_name) == "other" and "VARCHAR" in type_name:
+        raise InvalidArgument(
+            "A unit cannot be told by a nested value with texts in it.",
+            remedy="Name the unit by a column of texts or numbers.",
+        )
+    return exact(column, type_name)
 
 
 def _at(codes: Codes, found: NDArray[np.int64], digests: Digests) -> Digests:

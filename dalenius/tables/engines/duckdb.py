@@ -9,7 +9,6 @@ as scanning Parquet twice costs less than keeping it.
 from __future__ import annotations
 
 import re
-import shutil
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from dalenius.tables.engines.loaded import DuckdbLoaded
 from dalenius.tables.engines.reading import read
 from dalenius.tables.engines.types import kind_of
 from dalenius.tables.rows import Rows
+from dalenius.tables.source_folder import Folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -53,7 +53,7 @@ class DuckdbEngine:
         connection: DuckDBPyConnection,
         sources: Sequence[Source],
         *,
-        folder: str | None = None,
+        folder: Folder | None = None,
         room: int = ROOM,
     ) -> None:
         self.sources, self.room, self.folder = tuple(sources), room, folder
@@ -68,9 +68,23 @@ class DuckdbEngine:
             described = read(cursor, lambda: cursor.execute(f"DESCRIBE {quoted}").fetchall())
         return {str(row[0]): kind_of(str(row[1])) for row in described}
 
+    def tables(self) -> dict[str, list[str]]:
+        """The names of all tables that queries see, each with those of its columns."""
+        with self.cursor() as cursor:
+            listed = read(
+                cursor,
+                lambda: cursor.execute(
+                    "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'temp'"
+                ).fetchall(),
+            )
+        found: dict[str, list[str]] = {}
+        for table, column in listed:
+            found.setdefault(str(table), []).append(str(column))
+        return found
+
     def version(self) -> str:
-        """See `Engine`."""
-        return " ".join(source.version() for source in self.sources)
+        """See `Engine`: that of every source, with the names of its tables."""
+        return repr([source.version() for source in self.sources])
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[DuckdbLoaded]:
@@ -111,7 +125,7 @@ class DuckdbEngine:
             source.bind(cursor)
 
 
-def _let_go(connection: DuckDBPyConnection, folder: str | None) -> None:
+def _let_go(connection: DuckDBPyConnection, folder: Folder | None) -> None:
     connection.close()
     if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()

@@ -70,7 +70,9 @@ def digest(salt: bytes, role: Role, spellings: list[str]) -> str:
 
 
 def _texts(x: str) -> dict[str, tuple[str, str]]:
-    real = f"CASE WHEN isnan({x}) THEN CAST('nan' AS DOUBLE) ELSE {x} + 0.0 END"
+    # Decimals are made real before anything is added: the largest have no room for that.
+    wide = f"CAST({x} AS DOUBLE)"
+    real = f"CASE WHEN isnan({wide}) THEN CAST('nan' AS DOUBLE) ELSE {wide} + 0.0 END"
     return {
         "boolean": ("b", f"CASE WHEN {x} THEN '1' ELSE '0' END"),
         "integer": ("i", f"CAST({x} AS VARCHAR)"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.tables.engines.coding import Listed, unit_code
+from dalenius.tables.engines.coding import Listed, exact, exact_key, unit_code
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Integers, Measure
 from dalenius.tables.engines.fetching import Coded, Held
 from dalenius.tables.engines.kernel import Digester, Part
@@ -20,7 +20,7 @@ from dalenius.tables.engines.kernel_singles import Singles
 from dalenius.tables.engines.kernel_sums import Plain, Sum, Tree
 from dalenius.tables.engines.kernel_weights import Norm
 from dalenius.tables.engines.reading import read
-from dalenius.tables.engines.types import key_of, kind_of, name, places
+from dalenius.tables.engines.types import kind_of, name, places
 from dalenius.tables.rows import Key, Rows
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def code(cursor: DuckDBPyConnection, rows: Rows, source: str) -> Coded:
         cursor,
         "dalenius_keys",
         source,
-        [key_of(f"r.{column}", types[column]) for column in names],
+        [exact_key(f"r.{column}", types[column]) for column in names],
         [_read_as(types[column]) for column in names],
     )
     return Coded(
@@ -177,7 +177,10 @@ def code(cursor: DuckDBPyConnection, rows: Rows, source: str) -> Coded:
 
 def _distinct(cursor: DuckDBPyConnection, source: str, number: int, type_name: str) -> Listed:
     column = f"r.distinct_{number}"
-    plain = f"CAST({column} AS VARCHAR)" if kind_of(type_name) == "other" else column
+    if kind_of(type_name) == "other":
+        plain = exact(f"CAST({column} AS VARCHAR)", "VARCHAR")
+    else:
+        plain = exact(column, type_name)
     return Listed.make(
         cursor,
         f"dalenius_distinct_{number}",

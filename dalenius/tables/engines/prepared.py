@@ -6,32 +6,39 @@ What is more than sums of rows is asked of the rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import QueryFailed
+from dalenius.tables.engines.coding import exact_key
 from dalenius.tables.engines.engine import SIZES, SPREADS, WEIGHT, Bounding, Integers, Measure
 from dalenius.tables.engines.kernel_sums import Steps
 from dalenius.tables.engines.kernel_weights import Norm, shape_places, weights
 from dalenius.tables.engines.loaded import DuckdbLoaded
 from dalenius.tables.engines.reading import read
-from dalenius.tables.engines.types import key_of, name, places
+from dalenius.tables.engines.types import name, places
 from dalenius.tables.prepared_select import SHAPE
 from dalenius.tables.rows import Key, Rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+T = TypeVar("T")
 _EXACT = 2**52
 _SHARE = 20
 """Bits of a part of a unit."""
 
 
 class PreparedLoaded:
-    """The rows of a question that a stored copy answers. `shapes` are texts with Σ n(g)² and Σ n(g)."""
+    """The rows of a question that a stored copy answers. `shapes` are texts with Σ n(g)² and Σ n(g).
+
+    `same` says whether the copy is still the file that was opened. It is asked after each reading: what came
+    from another file is not used.
+    """
 
     def __init__(
         self,
@@ -41,8 +48,9 @@ class PreparedLoaded:
         shapes: Sequence[tuple[str, int, int]],
         *,
         room: int,
+        same: Callable[[], bool],
     ) -> None:
-        self._cursor, self._rows, self._sql, self._room = cursor, rows, sql, room
+        self._cursor, self._rows, self._sql, self._room, self._same = cursor, rows, sql, room, same
         self._texts = [text for text, _, _ in shapes]
         self._squares = np.array([squares for _, squares, _ in shapes], np.int64)
         self._counts = np.array([count for _, _, count in shapes], np.int64)
@@ -61,7 +69,7 @@ class PreparedLoaded:
         if presence:
             return self._all().shapes(keys, norm=norm, presence=True)
         sql = f"SELECT {SHAPE}, count(*) FROM ({self._sql}) GROUP BY 1"
-        found = dict(read(self._cursor, lambda: self._cursor.execute(sql).fetchall()))
+        found = dict(self._read(lambda: self._cursor.execute(sql).fetchall()))
         taken = np.array([found.get(text, 0) for text in self._texts], np.int64)
         sums = np.zeros(SIZES * SPREADS, np.int64)
         bins = shape_places(self._counts, self._squares, norm)
@@ -74,7 +82,7 @@ class PreparedLoaded:
         if bounding.groups is not None or None in columns:
             return self._all().totals(keys, measures, bounding)
         wanted = places(keys)
-        found = read(self._cursor, partial(self._sums, [str(column) for column in columns], bounding))
+        found = self._read(partial(self._sums, [str(column) for column in columns], bounding))
         totals = np.zeros((len(keys), len(measures)), object)
         for row in found:
             place = wanted.get(name(row[: self._rows.keys]))
@@ -85,8 +93,14 @@ class PreparedLoaded:
     def _all(self) -> DuckdbLoaded:
         if self._loaded is None:
             whole = partial(DuckdbLoaded, self._cursor, self._rows, f"({self._rows.sql})", room=self._room)
-            self._loaded = read(self._cursor, whole)
+            self._loaded = self._read(whole)
         return self._loaded
+
+    def _read(self, work: Callable[[], T]) -> T:
+        found = read(self._cursor, work)
+        if not self._same():
+            raise QueryFailed
+        return found
 
     def _sums(self, columns: Sequence[str], bounding: Bounding) -> list[Any]:
         sizes = self._squares if bounding.norm == "l2" else self._counts
@@ -96,7 +110,7 @@ class PreparedLoaded:
         self._cursor.unregister("dalenius_given")
         described = self._cursor.execute(f"DESCRIBE {self._sql}").fetchall()
         types = {str(column[0]): str(column[1]) for column in described}
-        keys = [f"{key_of(f'r.key_{i}', types[f'key_{i}'])} AS g{i}" for i in range(self._rows.keys)]
+        keys = [f"{exact_key(f'r.key_{i}', types[f'key_{i}'])} AS g{i}" for i in range(self._rows.keys)]
         shown = ", ".join([*keys, *columns])
         return self._cursor.execute(
             f"SELECT {shown} FROM ({self._sql}) AS r JOIN dalenius_weights AS w ON r.{SHAPE} = w.shape "

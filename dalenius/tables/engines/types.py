@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 
@@ -13,18 +14,26 @@ INTEGERS = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
 }  # fmt: skip
 """Those that a HUGEINT can hold."""
-_KINDS = {"BOOLEAN": "boolean", "FLOAT": "real", "DOUBLE": "real", "VARCHAR": "text", "DATE": "date"}
+_KINDS = (
+    ("boolean", "BOOLEAN"),
+    ("integer", r"DECIMAL\(\d+,\s*0\)"),
+    ("real", r"FLOAT|DOUBLE|DECIMAL\(\d+,\s*\d+\)"),
+    ("text", r"VARCHAR|UUID|ENUM\(.*\)"),
+    ("date", "DATE"),
+    ("moment", r"TIMESTAMP(_S|_MS|_NS)?( WITH TIME ZONE)?"),
+)
 
 
 def kind_of(type_name: str) -> str:
-    """What `Engine.columns` calls one of DuckDB's types."""
-    if type_name in INTEGERS or type_name == "UHUGEINT":
+    """What `Engine.columns` calls one of DuckDB's types.
+
+    Decimals without places are whole numbers, as a HUGEINT holds them all, and a UUID is its text. UHUGEINT
+    is none of these: what no HUGEINT holds could not be told apart.
+    """
+    if type_name in INTEGERS:
         return "integer"
-    if type_name.startswith("DECIMAL"):
-        return "real"
-    if type_name.startswith("TIMESTAMP"):
-        return "moment"
-    return "text" if type_name.startswith("ENUM") else _KINDS.get(type_name, "other")
+    found = (kind for kind, names in _KINDS if re.fullmatch(names, type_name, re.DOTALL))
+    return next(found, "other")
 
 
 def key_of(column: str, type_name: str) -> str:
@@ -37,7 +46,9 @@ def key_of(column: str, type_name: str) -> str:
     if kind == "moment":
         plain = column if type_name == "TIMESTAMP" else f"make_timestamp(epoch_us({column}))"
         return _within(plain, "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'")
-    return f"CAST({column} AS VARCHAR)" if kind == "other" or type_name.startswith("ENUM") else column
+    if kind == "integer" and type_name not in INTEGERS:
+        return f"CAST({column} AS HUGEINT)"
+    return f"CAST({column} AS VARCHAR)" if kind in ("text", "other") and type_name != "VARCHAR" else column
 
 
 def _within(column: str, lower: str, upper: str) -> str:

@@ -188,14 +188,14 @@ def test_refusals(tmp_path: Path) -> None:
     frame = open_source(pyarrow.table({"u": [1], "g": ["a"]}), "visits")
     with pytest.raises(InvalidArgument, match="beside which"):
         prepare(frame, GROUPED_BY)
-    stored = prepare(frame, GROUPED_BY, path=tmp_path / "copy.parquet")
+    stored = prepare(frame, GROUPED_BY, path=tmp_path / "copy.prepared")
     assert stored.fits(GROUPED_BY)
     stored.close()
 
 
 def test_a_copy_for_other_columns_is_not_taken(tmp_path: Path) -> None:
     write(tmp_path / "visits.parquet", Random(0))
-    place = tmp_path / "copy.parquet"
+    place = tmp_path / "copy.prepared"
     prepare(open_source(tmp_path / "visits.parquet"), GROUPED_BY, path=place).close()
     other = Rows("SELECT u AS unit_0, x AS key_0 FROM visits", 1, 1)
     first = place.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date, datetime
 from fractions import Fraction
 
 import pytest
@@ -123,6 +124,9 @@ def test_the_text_of_a_formula_tells_it_apart() -> None:
         and str(Constant(None)) == "null"
         and str(KeyColumn(2)) == "key_2"
     )
+    day, noon = date(2024, 1, 1), datetime(2024, 1, 1)
+    texts = [day, noon, day.isoformat(), noon.isoformat(), str(Constant(day)), str(Constant(noon))]
+    assert len({str(Constant(each)) for each in texts}) == len(texts)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,10 @@ class ArraysLoaded:
     ) -> NDArray[np.int64]:
         wanted = [int(key[0] if key else 0) for key in keys]
         columns = [self._measured(keys, measure, bounding)[wanted] for measure in measures]
-        return np.rint(np.concatenate(columns, axis=1)).astype(np.int64)
+        rounded = np.rint(np.concatenate(columns, axis=1))
+        # As the engine does: Python's own integers where 64 bits might not hold sums.
+        wide = any(measure.kind in ("sum", "squares") for measure in measures)
+        return np.asarray(np.frompyfunc(int, 1, 1)(rounded) if wide else rounded.astype(np.int64))
 
     def _weights(self, keys: Sequence[Key], limit: float, norm: str, presence: bool) -> NDArray[Any]:
         size = np.maximum(self._norms(keys, norm, presence)[1], 1e-9)

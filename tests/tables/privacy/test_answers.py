@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from dalenius.tables.choosing import Chosen
 from dalenius.tables.engines.engine import WEIGHT, Measure
 from dalenius.tables.formulas import AggregateValue, Constant, KeyColumn, Operation
 from dalenius.tables.plan import Plan
+from dalenius.tables.question import Aggregate, Output
 from dalenius.tables.searching import Found
 
 ROWS = [{"unit_0": i, "key_0": "ab"[i % 2], "value_0": float(i % 7), "distinct_0": i % 5} for i in range(400)]
@@ -80,6 +82,56 @@ def test_having_order_and_limit_look_at_noisy_values() -> None:
         "count", rows=rows, keys=keys, order=((AggregateValue(0), False, False),), limit=1, offset=3
     )
     assert found.columns["key"][0] in "ab" and len(found.columns["key"]) == 1
+
+
+@pytest.mark.parametrize("fraction, least, most", [(0, 0.0, 1.0), (1, 5.0, 10.0)])
+def test_the_first_and_the_last_quantile_are_not_the_median(fraction: int, least: float, most: float) -> None:
+    """Values are from 0 to 6, in a range up to 10; beyond the last of them noise decides."""
+    question = asked("quantile", within=between(0, 10))
+    question = replace(question, aggregates=(Aggregate("quantile", 0, Fraction(fraction)),))
+    made = Plan.make(question, unit=patient(), epsilon=LOUD, delta=DELTA)
+    columns = made.run(ReferenceLoaded(ROWS, question.rows)).columns
+    assert least <= columns["quantile"][0] <= most
+
+
+def test_values_are_the_same_wherever_they_stand() -> None:
+    """Averages of next to nothing are held within their bars, which depend on the risk; values must not."""
+    groups = tuple((g,) for g in range(300))
+    rows = [{"unit_0": g, "key_0": g, "value_0": 1.0, "distinct_0": 1} for g in range(300)]
+    average = AggregateValue(0)
+    both = Operation("add", (average, Operation("multiply", (Constant(0), AggregateValue(1)))))
+    question = asked("avg", "count", keys=groups, within=between(0, 10), rows_per_unit=1)
+    outputs = (*question.outputs, Output("both", both))
+    having = Operation("greater", (average, Constant(5)))
+    order = ((both, False, False),)
+    question = replace(question, outputs=outputs, having=having, order=order)
+    made = Plan.make(question, unit=patient(), epsilon=1, delta=DELTA)
+    columns = made.run(ReferenceLoaded(rows, question.rows)).columns
+    assert columns["both"] == columns["avg"] == tuple(sorted(columns["avg"]))
+    assert 0 < len(columns["avg"]) < 300 and min(columns["avg"]) > 5
+    ends = zip(columns["both_low"], columns["avg_low"], columns["both"], columns["both_high"], strict=True)
+    assert all(low <= nearer and low <= value <= high for low, nearer, value, high in ends)
+
+
+def test_where_declared_facts_bound_everything_that_is_said() -> None:
+    unclipped = "nothing is clipped if the declared facts hold"
+
+    def said(*kinds: str, **more: Any) -> list[bool]:
+        within = more.pop("within", between(0, 10))
+        made = Plan.make(
+            asked(*kinds, within=within, **more), unit=patient(), epsilon=1, delta=DELTA, bounds=bounds
+        )
+        found = made.run(ReferenceLoaded(ROWS, made.question.rows))
+        return [unclipped in found.bounds, ("bound", unclipped) in made.lines()]
+
+    bounds = None
+    assert said("count", "sum", "units", "distinct", rows_per_unit=2) == [True, True]
+    assert said("sum", rows_per_unit=1, within=None) == [False, False]
+    assert said("count") == [False, False]
+    bounds = Bounds(rows=1)
+    assert said("count", rows_per_unit=2) == [False, False]
+    bounds = Bounds(ranges={"value_0": (0, 3)})
+    assert said("sum", rows_per_unit=1) == [False, False]
 
 
 def test_what_is_said_of_bounds_is_public_and_plain() -> None:

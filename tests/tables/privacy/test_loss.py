@@ -74,6 +74,27 @@ def test_without_delta_the_loss_is_pure(relation: Any) -> None:
     assert made.norm == "l1"
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1, 7), 0.3, 0.1, 1e-3, 12])
+def test_what_is_read_of_a_loss_is_no_more_than_was_asked(epsilon: Any) -> None:
+    """Its upper end is a float that is rounded up, and explain shows it."""
+    for delta, keys in ((0, (("a",),)), (DELTA, (("a",),)), (DELTA, None)):
+        found = plan("count", epsilon=epsilon, delta=delta, keys=keys).loss.epsilon(delta).upper
+        assert (1 - 1e-6) * float(epsilon) <= found <= float(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [250, 360, 1000])
+def test_a_large_epsilon_is_planned_with_private_groups_too(epsilon: int) -> None:
+    made = plan("count", keys=None, epsilon=epsilon)
+    assert 0.999 * epsilon <= made.loss.epsilon(DELTA).upper <= epsilon
+
+
+def test_a_delta_that_no_threshold_can_keep_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="too small for selecting") as caught:
+        plan("count", keys=None, delta=Fraction(1, 10**60))
+    assert "1e-40" in caught.value.remedy
+    assert plan("count", keys=None, delta=Fraction(1, 10**40)).parts.selection is not None
+
+
 def test_private_groups_need_a_delta() -> None:
     with pytest.raises(InvalidArgument, match="delta 0") as caught:
         plan("count", keys=None, delta=0)
@@ -115,6 +136,16 @@ def test_a_group_that_few_hold_is_never_or_seldom_shown_and_one_that_many_hold_a
     assert select(selection, holders) == ((None,), (3,), ("many",))
 
 
+def test_the_order_and_the_writing_of_groups_tell_nothing_of_rows() -> None:
+    selection = plan("count", keys=None).parts.selection
+    assert selection is not None
+    many = selection.threshold + selection.additive.reach(Fraction(1, 10**7))
+    nan, infinity = float("nan"), float("inf")
+    for order in ((nan, infinity, -0.0, -infinity), (infinity, -infinity, nan, 0.0)):
+        shown = select(selection, {(part,): many for part in order})
+        assert str(shown) == "((-inf,), (0.0,), (inf,), (nan,))"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -130,6 +161,13 @@ def test_what_cannot_be_planned_is_refused_with_a_remedy(wrong: dict[str, Any]) 
     with pytest.raises(InvalidArgument) as caught:
         plan("count", "sum", **wrong)
     assert caught.value.remedy
+
+
+def test_the_largest_epsilon_that_is_planned_can_be_run() -> None:
+    rows = [{"unit_0": 0, "key_0": "a", "value_0": 1e6 * i, "distinct_0": i} for i in range(5000)]
+    for delta in (0, DELTA):
+        made = plan("count", "sum", "quantile", "units", "distinct", epsilon=10**6, delta=delta)
+        assert len(made.run(ReferenceLoaded(rows, made.question.rows)).columns["sum"]) == 2
 
 
 def test_the_smallest_epsilon_that_is_planned_can_be_run() -> None:
