@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
@@ -16,6 +18,13 @@ from dalenius.profiles.pair import Pair
 # No test asserts a duration: a slow machine is not a failure.
 settings.register_profile("dalenius", deadline=None)
 settings.load_profile("dalenius")
+
+
+@atexit.register
+def _silenced() -> None:
+    """DuckDB's binding lists what outlives the interpreter, which is not ours, after pytest's summary."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
 
 Truth = Callable[[float], arb]
 
