@@ -96,9 +96,10 @@ class Grouping:
             if found is not None:
                 return found
             self.rows.scope.require(node.name, node.table)
+        added = f"Add {node.name} to GROUP BY" if self.keys else f"Add GROUP BY {node.name}"
         raise InvalidArgument(
             f"{node.name} is neither in GROUP BY nor inside an aggregate.",
-            remedy=f"Add {node.name} to GROUP BY, or write an aggregate of it such as AVG({node.name}).",
+            remedy=f"{added}, or count the rows that have it: COUNT({node.name}).",
         )
 
     def _place(self, aggregate: Aggregated) -> Expression:

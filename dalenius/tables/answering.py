@@ -10,22 +10,20 @@ trouble may speak of the data, so none of it is passed on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 from dalenius import noise
 from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, QueryFailed
 from dalenius.ledger import Account, Reservation
-from dalenius.losses.filters import LEAST
-from dalenius.losses.gauges import round_down
-from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Unit
 from dalenius.release import EXACT, Receipt, Release
 from dalenius.tables.answers import Answer
 from dalenius.tables.answers_cache import Answers, seal
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
+from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
 from dalenius.tables.plan import Plan
 from dalenius.tables.progress import progress
 from dalenius.tables.question import Question
@@ -113,40 +111,32 @@ def _charged(
 
 
 def _reserved(request: Request, plan: Plan, account: Account) -> Reservation:
-    """A reservation; where there is too little left, the refusal names the epsilon that would fit."""
+    """A reservation; where there is too little left, the refusal names what would fit."""
     try:
         return account.reserve(plan.loss, by=request.by, purpose=request.purpose, note=request.asked)
     except BudgetExceeded as refused:
-        found = _fitting(request, account, refused.left or 0.0)
+        found = fitting(request, account)
         if found is None:
             raise
-        epsilon, largest = found
-        raise BudgetExceeded(
-            f"This question needs epsilon {float(request.epsilon):g}; at epsilon {float(epsilon):g} it would "
-            f"still fit on {account.name}, of {account.budget}.",
-            remedy=f"Try epsilon={float(epsilon):g}.",
-            needed=refused.needed,
-            left=float(epsilon),
-            largest=largest,
-        ) from None
+        raise _refusal(request, account, refused, found) from None
 
 
-def _fitting(request: Request, account: Account, left: float) -> tuple[Fraction, Loss] | None:
-    """An epsilon, near the largest, at which the same question would be accepted now, and what it costs."""
-    epsilon = Fraction(left)
-    for _ in range(_TRIES):
-        epsilon = round_down(epsilon, 3)
-        if epsilon <= LEAST:
-            return None
-        loss = replace(request, epsilon=epsilon).plan().loss
-        if account.accepts(loss, by=request.by, purpose=request.purpose):
-            return epsilon, loss
-        epsilon *= _LESS
-    return None
+def _refusal(request: Request, account: Account, refused: BudgetExceeded, found: Fitting) -> BudgetExceeded:
+    """What is missing: epsilon, or the delta that finding groups privately takes."""
+    if found.listed:
+        problem = f"This question does not fit on {account.name}: {USED_UP}."
+        remedy = LIST + ("." if found.epsilon >= request.epsilon else f", and ask at epsilon={found}.")
+    else:
+        problem = (
+            f"This question needs epsilon {float(request.epsilon):g}; at epsilon {found} it would still fit "
+            f"on {account.name}, of {account.budget}."
+        )
+        remedy = f"Try epsilon={found}."
+    left = 0.0 if found.listed else float(found.epsilon)
+    largest = None if found.listed else found.loss
+    return BudgetExceeded(problem, remedy=remedy, needed=refused.needed, left=left, largest=largest)
 
 
-_TRIES, _LESS = 16, Fraction(19, 20)
-"""How many prices are tried, each so much lower than the one before."""
 _STAYS = "it stays charged, and nothing was released."
 _REMEDY = "See that the source is whole and that there is memory, then ask again; that is charged again."
 

@@ -18,6 +18,7 @@ import numpy as np
 from dalenius.tables.bars import Bars
 from dalenius.tables.estimates import WHOLE, Totals
 from dalenius.tables.formulas import AggregateValue, Estimate, Formula, aggregates_of, estimate, value
+from dalenius.tables.measures import ORDERED
 from dalenius.tables.question import Output, Question
 from dalenius.tables.rows import Key, KeyPart
 
@@ -63,6 +64,9 @@ class Sheet:
     def estimates(self, index: int, parts: int = 1) -> list[Estimate]:
         """The same for each group."""
         if (index, parts) not in self._columns:
+            if self.totals.unknown(self.question.aggregates[index]):
+                # A number would look as if it were of the table: it is of a range that was made up.
+                return self._columns.setdefault((index, parts), [Estimate(None)] * len(self.keys))
             bars = self.bars(index, parts)
             plain = _whole if self.question.aggregates[index].kind in WHOLE else float
             ends = zip(bars.value.tolist(), bars.low.tolist(), bars.high.tolist(), strict=True)
@@ -124,11 +128,17 @@ class Sheet:
         said = [
             ("counts rounded to whole numbers, their bars outward", bool(kinds & set(WHOLE))),
             ("averages and the like held within their range", bool(kinds - set(WHOLE) - {"sum"})),
+            ("quantiles of one column put in order", self._several()),
             ("HAVING applied to noisy values", question.having is not None),
             ("ORDER BY applied to noisy values", bool(question.order)),
             ("LIMIT applied after noise", question.limit is not None or question.offset > 0),
         ]
         return tuple(text for text, so in said if so)
+
+    def _several(self) -> bool:
+        """Whether there are several of one column."""
+        columns = [each.column for each in self.question.aggregates if each.kind in ORDERED]
+        return len(set(columns)) < len(columns)
 
 
 def _sorted(kept: list[int], values: list[KeyPart], *, descending: bool, nulls_first: bool) -> list[int]:

@@ -19,12 +19,14 @@ What is chosen depends on noisy counts and public facts only.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from dalenius.tables.engines.engine import SIZES, SPREADS
+from dalenius.tables.hidden import WITHIN, Crowd, Shapes, at_least, at_most, cell_sizes, cell_spreads
 from dalenius.tables.seeing import Blur, Floats, seen
 
 FAR_SIZE = 8.0
@@ -33,8 +35,6 @@ TAIL, SLOWEST = 8, 0.6
 """Bins by which a histogram is continued, and the slowest rate at which it is taken to fall."""
 UNSEEN = Fraction(3)
 """The bound on units of which nothing can be seen: then noise is too loud for any choice to matter much."""
-WITHIN = (1 / 6, 1 / 2, 5 / 6)
-"""Where in a bin its units are taken to be, in three equal parts."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Chosen:
     """Rows a unit that are left, on average."""
     sighted: bool = True
     """Whether anything stood out of the noise."""
+    most_clipped: float = 0.0
+    """What the share of units that have more hardly exceeds, as far as noise lets see."""
+    most_lost: float = 0.0
+    """The same of the share of rows."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Stakes:
         return np.asarray(self.fixed * limit + self.relative * limit * total / left + self.bias * taken)
 
 
-def clear_shapes(counts: Floats, *, blur: Blur, most: float, norm: str, widest: float) -> Floats:
+def clear_shapes(counts: Floats, *, blur: Blur, most: float, norm: str, widest: float) -> Shapes:
     """The histogram of sizes and spreads without its noise, where that can be told.
 
     `blur` is its noise, `most` and `widest` the largest size and number of groups that a unit can have.
@@ -83,44 +87,63 @@ def clear_shapes(counts: Floats, *, blur: Blur, most: float, norm: str, widest: 
     room = np.minimum(sizes, wide)[:, None]
     possible = (spreads[None, :] <= room) & (sizes <= last)[:, None]
     places = np.broadcast_to((sizes / FAR_SIZE)[:, None], table.shape)
-    return _continued(np.maximum(seen(table, blur, places, possible), 0.0), np.where(possible, table, 0.0))
+    clear = np.maximum(seen(table, blur, places, possible), 0.0)
+    top = int(np.max(np.nonzero(clear)[0], initial=0))
+    return Shapes(_continued(clear, np.where(possible, table, 0.0)), table, possible, top, blur.scale)
 
 
-def choose_limit(clear: Floats, stakes: Stakes, *, most: float) -> Chosen:
+def choose_limit(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
     """The bound on units' norms."""
-    size, spread, units = _points(clear)
-    return _least(size, spread, units, stakes, 2.0 ** (np.arange(4 * SIZES) / 8), most)
+    near = shapes.beyond()
+    return _least(*_points(shapes.clear), near, stakes, 2.0 ** (np.arange(4 * SIZES) / 8), most)
 
 
-def choose_pairs(clear: Floats, stakes: Stakes, *, most: float) -> Chosen:
+def choose_pairs(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
     """The number of values of a unit that are counted, as if each of its rows had another."""
-    size, spread, units = _points(clear)
+    size, spread, units = _points(shapes.clear)
+    near = [crowd.flat() for crowd in shapes.beyond()]
     tries = np.unique(np.ceil(2.0 ** (np.arange(4 * SIZES) / 8)))
-    return _least(size * spread, np.ones_like(size), units, stakes, tries, most)
+    return _least(size * spread, np.ones_like(size), units, near, stakes, tries, most)
 
 
-def _least(size: Floats, spread: Floats, units: Floats, stakes: Stakes, tries: Floats, most: float) -> Chosen:
+def _least(
+    size: Floats,
+    spread: Floats,
+    units: Floats,
+    near: Sequence[Crowd],
+    stakes: Stakes,
+    tries: Floats,
+    most: float,
+) -> Chosen:
     """The best bound, and what it takes; a small one where nobody can be seen."""
     if not units.size:
-        return Chosen(min(UNSEEN, Fraction(math.floor(most))), 0.0, 0.0, 1.0, sighted=False)
+        return Chosen(min(UNSEEN, Fraction(math.floor(most))), 0.0, 0.0, 1.0, False, 1.0, 1.0)
     size, tries = np.minimum(size, most), np.minimum(tries, most)
     taken = np.array([float((units * spread * np.maximum(size - limit, 0)).sum()) for limit in tries])
     total, people = float((units * spread * size).sum()), float(units.sum())
-    best = int(np.argmin(stakes.error(tries, taken, total)))
-    limit = float(tries[best])
-    clipped = float(units[size > limit * (1 + 1e-9)].sum()) / people
+    likely = np.array([max(at_least(crowd.taken(limit)) for crowd in near) for limit in tries])
+    more = np.maximum(likely - taken, 0.0)
+    best = int(np.argmin(stakes.error(tries, taken + more, total + float(more[0]))))
+    limit, left = float(tries[best]), total - taken[best]
+    clipped = float(units[size > limit * (1 + 1e-9)].sum())
+    lost = float(taken[best] + more[best])
+    hidden = at_most(near[-1].taken(limit), lost), at_most(near[-1].clipped(limit), clipped)
     bound = Fraction(math.ceil(limit * 2**10), 2**10)
-    return Chosen(bound, clipped, taken[best] / total, (total - taken[best]) / people)
+    return Chosen(
+        bound,
+        clipped / people,
+        lost / (left + lost),
+        left / people,
+        most_clipped=min(hidden[1] / (people - clipped + hidden[1]), 1.0),
+        most_lost=hidden[0] / (left + hidden[0]),
+    )
 
 
 def _points(clear: Floats) -> tuple[Floats, Floats, Floats]:
     """Units of the histogram as points: sizes, spreads and how many; whole small sizes are known exactly."""
     rows, columns = np.nonzero(clear)
-    parts = [(part - 1) / 2 for part in WITHIN]
-    exact = rows <= 1
-    sizes = np.concatenate([2.0 ** ((rows + np.where(exact, 0.0, part)) / 2) for part in parts])
-    spreads = np.tile(2.0 ** (np.maximum(columns - 0.5, 0.0) / 2), len(parts))
-    return sizes, spreads, np.tile(clear[rows, columns] / len(parts), len(parts))
+    sizes, parts = cell_sizes(rows).reshape(-1), len(WITHIN)
+    return sizes, np.tile(cell_spreads(columns), parts), np.tile(clear[rows, columns] / parts, parts)
 
 
 def _continued(clear: Floats, noisy: Floats) -> Floats:

@@ -24,6 +24,7 @@ from dalenius.tables.expressions import (
     conjuncts,
     parts_of,
 )
+from dalenius.tables.forming import column_formed, formed
 from dalenius.tables.functions import evaluate, knows
 from dalenius.tables.intervals import Span
 from dalenius.tables.relations import (
@@ -43,8 +44,8 @@ from dalenius.tables.spans import days, is_nullable, ordinal, span_of
 
 MOST = 100_000
 """Groups that are listed; where there are more, they are selected privately."""
-
-
+_BY_FORM = 100
+"""Groups that are listed by the form of an expression alone: of years there are 9,999, most of them empty."""
 _EVALUATED = 20_000
 """Values on which an expression is evaluated."""
 _HOURS = ("hour", "minute", "second")
@@ -67,8 +68,17 @@ def values_of(relation: Relation, expression: Expression) -> list[KeyPart] | Non
         return None
     if expression.type == "boolean":
         return [False, True, *null]
-    numbers = _counted(span_of(expression, fields), expression.type) if expression.type == "integer" else None
+    if expression.type != "integer":
+        return None
+    numbers = _told(span_of(expression, fields), formed(relation, expression), expression.type)
     return None if numbers is None else [*numbers, *null]
+
+
+def _told(span: Span, form: Span, type_: str) -> list[KeyPart] | None:
+    """The values of a span, where they are few by nature or both of its ends were stated by somebody."""
+    found = _counted(span, type_)
+    stated = span.low != form.low and span.high != form.high
+    return found if found is None or stated or len(found) <= _BY_FORM else None
 
 
 def _evaluated(relation: Relation, expression: Expression) -> list[KeyPart] | None:
@@ -130,7 +140,7 @@ def _column(relation: Relation, place: int) -> list[KeyPart] | None:
     found = _from_below(relation, place)
     field = relation.facts.fields[place]
     if found is None and field.type in ("integer", "date"):
-        found = _counted(field.span, field.type)
+        found = _told(field.span, column_formed(relation, place), field.type)
         return found if found is None or not field.nullable else [*found, None]
     if found is None or field.type not in ("integer", "real", "date", "moment"):
         return found

@@ -28,10 +28,10 @@ import numpy as np
 
 from dalenius.tables.bars import Bars, Floats, Noisy, linear, ratio
 from dalenius.tables.engines.engine import WEIGHT, Measure
-from dalenius.tables.measures import SPREAD, Kind, counted, ends
+from dalenius.tables.measures import ORDERED, SPREAD, Kind, counted, ends
 from dalenius.tables.question import Aggregate, Question
 from dalenius.tables.rows import Range
-from dalenius.tables.trees import Tree
+from dalenius.tables.trees import Tree, in_order
 
 COUNTING = Fraction(1, 1000)
 """Of the risk of a sum, for how many values there are."""
@@ -48,6 +48,8 @@ class Totals:
     noisy: Mapping[Place, Noisy]
     public_size: int | None = None
     """How many units there are in all, where that is public."""
+    unseen: tuple[int, ...] = ()
+    """Columns whose range could not be found: nothing that needs one is known."""
 
     def bars(self, aggregate: Aggregate, alpha: Fraction) -> Bars:
         """An aggregate in every group, with bars of risk alpha each."""
@@ -61,7 +63,11 @@ class Totals:
             return self._average(column, alpha)
         if kind in SPREAD:
             return self._spread(aggregate, column, alpha)
-        return self._ordered(aggregate, column, alpha)
+        return self._in_order(aggregate, column, alpha)
+
+    def unknown(self, aggregate: Aggregate) -> bool:
+        """Whether an aggregate rests on a range that could not be found."""
+        return aggregate.kind not in WHOLE and aggregate.column in self.unseen
 
     def _whole(self, aggregate: Aggregate, alpha: Fraction) -> Bars:
         """A count, to whole numbers: the ends outward."""
@@ -140,6 +146,13 @@ class Totals:
         factors = [each / (each - 1) for each in (value, low, high)]
         return Bars(found.value * factors[0], found.low * factors[1], found.high * factors[2]).wider().held(0)
 
+    def _in_order(self, aggregate: Aggregate, column: int, alpha: Fraction) -> Bars:
+        """A quantile, not above a higher one of the same column; bars only grow, so they hold as before."""
+        every = [each for each in self.question.aggregates if each.kind in ORDERED and each.column == column]
+        every = sorted(dict.fromkeys(every), key=_rank)
+        found = in_order([self._ordered(each, column, alpha) for each in every], [_rank(e) for e in every])
+        return found[every.index(aggregate)]
+
     def _ordered(self, aggregate: Aggregate, column: int, alpha: Fraction) -> Bars:
         measure = self.measures["tree", column]
         assert measure.range is not None
@@ -170,6 +183,13 @@ class Totals:
         least, most = ends(range_)
         step = float(range_.grid.step)
         return least * step, most * step
+
+
+def _rank(aggregate: Aggregate) -> Fraction:
+    """The part of values that lie below; the least before all quantiles, and the largest after."""
+    if aggregate.kind != "quantile":
+        return Fraction(-1 if aggregate.kind == "min" else 2)
+    return Fraction(1, 2) if aggregate.fraction is None else aggregate.fraction
 
 
 def _less_square(squares: Bars, mean: Bars) -> Bars:

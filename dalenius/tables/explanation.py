@@ -8,8 +8,8 @@ from typing import Any
 from dalenius.display import harmless
 from dalenius.ledger import Account
 from dalenius.losses.loss import Loss
-from dalenius.release.digits import at_least
 from dalenius.tables.answering import Request
+from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
 
 
 @dataclass(frozen=True)
@@ -20,25 +20,24 @@ class Explanation:
     loss: Loss
     lines: tuple[tuple[str, str], ...]
     account: Account
-    by: str = ""
-    purpose: str = ""
+    request: Request
 
     @staticmethod
     def of(request: Request, account: Account) -> Explanation:
         """Of a question that might be asked of an account."""
         plan = request.plan()
-        lines = tuple(plan.lines())
-        return Explanation(request.asked, plan.loss, lines, account, request.by, request.purpose)
+        return Explanation(request.asked, plan.loss, tuple(plan.lines()), account, request)
 
     @property
     def fits(self) -> bool:
         """Whether the account would accept it now."""
-        return self.account.accepts(self.loss, by=self.by, purpose=self.purpose)
+        return self.account.accepts(self.loss, by=self.request.by, purpose=self.request.purpose)
 
     @property
     def left(self) -> float:
-        """The ε of the most that the account would accept now."""
-        return self.account.left_for(by=self.by, purpose=self.purpose).epsilon
+        """The largest ε, to three digits, at which the account would accept the question now; 0 for none."""
+        found = self._fitting()
+        return 0.0 if found is None or found.listed else float(found.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values and the loss, for JSON; the keys are stable."""
@@ -52,7 +51,22 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        fits = f"{self.account.name}, where it {'fits' if self.fits else 'does not fit'}"
-        account = ("account", f"{fits}: at most epsilon {at_least(self.left)} does")
-        said = [("question", self.question), *self.lines, account]
+        said = [("question", self.question), *self.lines, ("account", self._standing())]
         return "\n".join(f"{f'{name}:':<12}{harmless(text)}" for name, text in said)
+
+    def _fitting(self) -> Fitting | None:
+        """What fits: by the search of refusals, and not less than is asked where that does."""
+        found = fitting(self.request, self.account)
+        if self.fits and (found is None or found.listed or found.epsilon < self.request.epsilon):
+            return Fitting(self.request.epsilon, self.loss)
+        return found
+
+    def _standing(self) -> str:
+        """Whether it fits, and what would; as the refusal says it."""
+        found = self._fitting()
+        stands = f"{self.account.name}, where it {'fits' if self.fits else 'does not fit'}"
+        if found is None:
+            return f"{stands} at any epsilon"
+        if found.listed:
+            return f"{stands}: {USED_UP}. {LIST}: then epsilon {found} fits"
+        return f"{stands}: at most epsilon {found} does"

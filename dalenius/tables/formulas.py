@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dalenius.tables.functions import evaluate
-from dalenius.tables.intervals import ANYTHING, SPANS, Span, exact, floats, hull
+from dalenius.tables.intervals import ANYTHING, SPANS, Span, exact, floats, hull, round_to
 from dalenius.tables.rows import Key, KeyPart
 
 
@@ -155,9 +155,14 @@ def _joined(spans: Sequence[Span | None]) -> Span | None:
 
 def _applied(name: str, spans: Sequence[Span | None]) -> Span | None:
     known = [span for span in spans if span is not None]
-    if name in SPANS and len(known) == len(spans):
-        return SPANS[name](*known)
-    return ANYTHING
+    if len(known) < len(spans):
+        return ANYTHING
+    # A cast that has a number for its argument; that of a text has none.
+    if name == "cast_real":
+        return known[0]
+    if name == "cast_integer":
+        return round_to(known[0])
+    return SPANS[name](*known) if name in SPANS else ANYTHING
 
 
 def _parts(formula: Formula) -> Iterator[Formula]:

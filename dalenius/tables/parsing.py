@@ -70,7 +70,8 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
 def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:
     """The question that a parsed SELECT asks."""
     if select.args.get("distinct"):
-        raise refuse("SELECT DISTINCT of an answer")
+        answer = any(has_aggregate(each) for each in select.expressions)
+        raise refuse("SELECT DISTINCT of an answer" if answer else "SELECT DISTINCT of rows")
     if select.args.get("qualify") or select.args.get("windows"):
         raise refuse("window in a grouped or outermost SELECT")
     only(select, *_CLAUSES)

@@ -197,7 +197,7 @@ class Plan:
     def _answer(
         self, keys: Sequence[Key], found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]
     ) -> Answer:
-        totals = Totals(self.question, made, noisy, self.public_size)
+        totals = Totals(self.question, made, noisy, self.public_size, found.unseen)
         sheet = Sheet(self.question, keys, totals, 1 - self.confidence)
         columns, measures = sheet.columns()
         return Answer(

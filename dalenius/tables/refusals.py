@@ -244,6 +244,13 @@ _LIST = (
         "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
     ),
     Refusal(
+        "SELECT DISTINCT of rows",
+        "whether a value is there may hang on one unit alone",
+        "Count the rows of each value: SELECT ward, COUNT(*) FROM visits GROUP BY ward.",
+        "SELECT DISTINCT ward FROM visits",
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    ),
+    Refusal(
         "SELECT DISTINCT of an answer",
         "groups are distinct already",
         "Leave DISTINCT out.",

@@ -8,8 +8,8 @@ either norm), or of the magnitudes of a column's values (each unit adds at most 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -19,13 +19,14 @@ from dalenius.mechanisms.laplace import Laplace
 from dalenius.tables.budgeting import Additive, Noise, Norm
 from dalenius.tables.choosing import Chosen, Stakes, choose_limit, choose_pairs, clear_shapes
 from dalenius.tables.engines.engine import MASS, WEIGHT, Loaded
+from dalenius.tables.hidden import Shapes
 from dalenius.tables.known import Known
 from dalenius.tables.measures import Family, Need, main_need, ranged
 from dalenius.tables.question import Interval, Question
 from dalenius.tables.ranges import LEAST_BITS, LEVELS
 from dalenius.tables.rows import Key
-from dalenius.tables.seeing import Blur, Floats
-from dalenius.tables.spanning import Values, clear_values
+from dalenius.tables.seeing import Blur
+from dalenius.tables.spanning import Cut, Values, clear_values
 
 MOST_PAIRS = 10**6
 """Values of one unit that may count as different."""
@@ -57,6 +58,8 @@ class Found:
     chosen: dict[Family, Chosen]
     unseen: tuple[int, ...] = ()
     """Columns of which no value stood out of the noise."""
+    cuts: Mapping[int, Cut] = field(default_factory=dict)
+    """What ranges that were found do to values, by column."""
 
 
 def searches(needs: Sequence[Need], facts: Known, intervals: Sequence[Interval | None]) -> tuple[Search, ...]:
@@ -85,7 +88,7 @@ class Searching:
     def run(self, loaded: Loaded, keys: Sequence[Key]) -> Found:
         """Read every histogram, and choose."""
         values: dict[int, Values] = {}
-        shapes: dict[str, Floats] = {}
+        shapes: dict[str, Shapes] = {}
         for search, noise in zip(self.searches, self.noises, strict=True):
             if search.column is not None:
                 values[search.column] = self._values(loaded, search.column, noise)
@@ -101,6 +104,7 @@ class Searching:
             tuple(ranges.get(column, known) for column, known in enumerate(self.intervals)),
             chosen,
             tuple(column for column, seen in values.items() if not seen.some),
+            {column: seen.cut(ranges[column]) for column, seen in values.items() if seen.some},
         )
 
     def _asks(self, family: Family) -> bool:
@@ -108,7 +112,7 @@ class Searching:
 
     # The histograms.
 
-    def _shapes(self, loaded: Loaded, keys: Sequence[Key], noise: Noise, *, presence: bool) -> Floats:
+    def _shapes(self, loaded: Loaded, keys: Sequence[Key], noise: Noise, *, presence: bool) -> Shapes:
         law = noise.on(Fraction(1), nonnegative=True)
         counts = loaded.shapes(keys, norm=noise.norm, presence=presence).reshape(-1)
         noisy = (counts + law.draw(counts.size)).astype(np.float64)
@@ -130,7 +134,7 @@ class Searching:
     # What follows from them.
 
     def _chosen(
-        self, shapes: dict[str, Floats], values: dict[int, Values], groups: int
+        self, shapes: dict[str, Shapes], values: dict[int, Values], groups: int
     ) -> dict[Family, Chosen]:
         found: dict[Family, Chosen] = {}
         if "groups" in shapes:

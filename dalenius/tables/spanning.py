@@ -3,6 +3,8 @@
 With U the largest size of a value that counts, the noise of a sum grows with U, and values above U lose what
 is above: U makes the sum of both least. The ends are then drawn in to the outermost values that stand out of
 the noise. A range that lies well off zero does not begin at it.
+
+What a range cuts off is told by `Cut`: by what stands out, and at most, by sums over noisy bins (`hidden`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius.tables.engines.engine import MAGNITUDES
+from dalenius.tables.hidden import at_least, at_most
 from dalenius.tables.question import Interval
 from dalenius.tables.seeing import Blur, Floats, seen
 
@@ -23,13 +26,33 @@ PARTS = np.array([1.125, 1.375, 1.625, 1.875])
 """Where in its octave a value is taken to be, in four equal parts."""
 NEAR = 8.0
 """A range begins at zero unless it lies within one in so many."""
+BESIDE = 1.5
+"""Deviations by which a bin next to the outermost must stand out."""
+OCTAVES = 2
+"""By how many bins beyond the outermost that stands out values are looked for."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a range does to values: by estimate, and at most, as far as noise lets see."""
+
+    outside: tuple[float, float]
+    """The share of values that are not within."""
+    shift: tuple[float, float]
+    """How far their mean moves."""
+    lost: tuple[float, float]
+    """The share of the sum of their sizes that is cut off."""
+    squares: tuple[float, float]
+    """How far the mean of their squares moves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Units by the magnitude of their values: what stands out of the noise."""
+    """Units by the magnitude of their values: what stands out of the noise, and all that it shows."""
 
     clear: Floats
+    noisy: Floats
+    scale: float
 
     @property
     def some(self) -> bool:
@@ -51,6 +74,32 @@ class Values:
         if (lower > 0 and lower * NEAR > upper > lower) or (upper < 0 and upper * NEAR < lower < upper):
             return Interval(lower, upper)
         return Interval(min(lower, Fraction(0)), max(upper, Fraction(0)))
+
+    def cut(self, interval: Interval) -> Cut:
+        """What holding values within a range does."""
+        size = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - 129.0))[:, None] * PARTS
+        held = np.clip(size, float(interval.lower), float(interval.upper))
+        outside = self._summed((size != held).mean(axis=1))
+        shift = self._summed(np.abs(size - held).mean(axis=1))
+        squares = self._summed(np.abs(size**2 - held**2).mean(axis=1))
+        people = max(float(self.clear.sum()), 1e-300)
+        kept = max(float((self.clear[:, None] / len(PARTS) * np.abs(held)).sum()), 1e-300)
+        whole = [people + max(more - outside[0], 0.0) for more in outside]
+        return Cut(
+            (outside[0] / whole[0], min(outside[1] / whole[1], 1.0)),
+            (shift[0] / whole[0], shift[1] / whole[0]),
+            (shift[0] / (kept + shift[0]), shift[1] / (kept + shift[1])),
+            (squares[0] / whole[0], squares[1] / whole[0]),
+        )
+
+    def _summed(self, each: Floats) -> tuple[float, float]:
+        """Σ over values, by estimate and at most; those far beyond what stands out are left aside."""
+        at = BINS[self.clear > 0]
+        near = (at.min(initial=0) - OCTAVES <= BINS) & (at.max(initial=0) + OCTAVES >= BINS)
+        each = np.where(near, each, 0.0)
+        found = float((each * self.noisy).sum()), self.scale * float(np.sqrt(np.square(each).sum()))
+        likely = max(float((each * self.clear).sum()), at_least(found), 0.0)
+        return likely, at_most(found, likely)
 
     def largest(self, noise: float, most: float) -> float:
         """The size of values above which cutting costs less than noise."""
@@ -75,7 +124,20 @@ def clear_values(counts: Floats, *, blur: Blur) -> Values:
     """The histogram without its noise, where that can be told; both in units."""
     places = (np.abs(np.abs(BINS) - 129) / FAR_VALUE * (BINS != 0))[:, None]
     found = seen(counts[:, None], blur, places, np.ones((MAGNITUDES, 1), bool))
-    return Values(np.maximum(found[:, 0], 0.0))
+    clear = np.maximum(found[:, 0], 0.0)
+    return Values(_beside(clear, counts, blur.scale), counts, blur.scale)
+
+
+def _beside(clear: Floats, counts: Floats, scale: float) -> Floats:
+    """Outwards from the outermost bins that stand out, less is enough: values thin out by and by."""
+    wider, at = clear.copy(), np.nonzero(clear)[0]
+    for end, step in ((at.max(initial=0), 1), (at.min(initial=0), -1)) if at.size else ():
+        place = int(end) + step
+        while (place - MAGNITUDES // 2) * step > 0 and 0 <= place < MAGNITUDES:
+            if counts[place] <= BESIDE * scale:
+                break
+            wider[place], place = counts[place], place + step
+    return wider
 
 
 def _edge(place: int, *, outer: bool) -> Fraction:

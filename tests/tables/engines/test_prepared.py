@@ -227,3 +227,21 @@ def test_columns_are_seen_through_selects() -> None:
     assert flat is not None
     assert flat.columns == {"key_0": '"x y" + 1'}
     assert name(1) == name(1.0)
+
+
+def test_names_in_selects_do_not_tell_case_apart() -> None:
+    flat = flatten('SELECT A AS "KEY_0" FROM (SELECT b + 1 AS a FROM (SELECT x AS B FROM t) AS t) AS t')
+    assert flat is not None
+    assert flat.columns == {"key_0": '"x" + 1'}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT s.x AS key_0 FROM visits",
+        "SELECT z AS key_0 FROM (SELECT x FROM visits) AS t",
+        "SELECT x AS key_0, g AS KEY_0 FROM visits",
+    ],
+)
+def test_columns_that_are_not_clear(sql: str) -> None:
+    assert flatten(sql) is None

@@ -26,6 +26,8 @@ from dalenius.tables.functions import evaluate, like
 from dalenius.tables.intervals import SPANS, Span
 
 ONE = [
+    "cast_real",
+    "cast_integer",
     "negate",
     "abs",
     "floor",
@@ -152,3 +154,13 @@ def test_spans_round_outward() -> None:
     assert SPANS["ln"](Span.of(0, 1)).low == -math.inf and SPANS["ln"](Span.of(0, 1)).high >= 0
     assert SPANS["sqrt"](Span.of(-4, -1)).low == 0
     assert SPANS["multiply"](Span(Fraction(0), math.inf), Span.of(0, 0)) == Span.of(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "bar"), [("cast_real", (0.25, 9.5)), ("cast_integer", (0.0, 10.0)), ("cast_text", (None, None))]
+)
+def test_casts_between_numbers_carry_bars(name: str, bar: tuple[float | None, float | None]) -> None:
+    found = estimate(Operation(name, (AggregateValue(0),)), (), [Estimate(3, 0.25, 9.5)])
+    assert (found.low, found.high) == bar
+    text = estimate(Operation("cast_real", (KeyColumn(0),)), ("7",), [])
+    assert text.value == 7 and text.low == -math.inf and text.high == math.inf

@@ -116,3 +116,39 @@ def test_keys_that_do_not_fit_are_refused() -> None:
     for given in ([1], [("A", "B")], {"age": [1]}, [float("nan")]):
         with pytest.raises(InvalidArgument):
             ask(query, hospital(), keys=given)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["year(day)", "extract(year FROM seen)", "year(day) - 2000", "year(day) // 10", "dayofyear(day)",
+     "patient_id % 1000", "hour(seen) * 60 + minute(seen)", "CASE WHEN urgent THEN year(day) ELSE 0 END"],
+)  # fmt: skip
+def test_many_keys_by_form_alone_are_selected_privately(key: str) -> None:
+    assert keys(key, schema=hospital()) is None
+    below = f"(SELECT patient_id, {key} AS k FROM visits)"
+    for table in (below, f"(SELECT DISTINCT patient_id, k FROM {below})", f"({below} UNION ALL {below})"):
+        assert ask(f"SELECT k, COUNT(*) FROM {table} GROUP BY k", hospital()).keys is None
+    newest = f"(SELECT patient_id, MAX(k) AS k FROM {below} GROUP BY patient_id)"
+    assert ask(f"SELECT k, COUNT(*) FROM {newest} GROUP BY k", hospital()).keys is None
+
+
+def test_few_keys_by_form_are_public() -> None:
+    assert keys("month(day)", schema=hospital()) == [*range(1, 13), None]
+    assert keys("isodow(day)", schema=hospital()) == [*range(1, 8), None]
+    assert keys("minute(seen)", schema=hospital()) == [*range(60), None]
+    assert len(keys("width_bucket(cost, 0, 100, 10)", schema=hospital()) or ()) in (12, 13)
+
+
+def test_years_are_public_where_days_are_declared_or_asked_for() -> None:
+    declared = hospital(ranges={"day": ("1850-06-01", "2024-02-02")})
+    assert keys("year(day)", schema=declared) == [*range(1850, 2025), None]
+    asked = "day >= '2020-01-01' AND day < '2025-01-01'"
+    assert keys("year(day)", asked, hospital()) == [*range(2020, 2025)]
+    query = "SELECT y, COUNT(*) FROM (SELECT year(day) AS y FROM visits) WHERE y {} GROUP BY y"
+    assert ask(query.format("BETWEEN 1850 AND 2024"), hospital()).keys == tuple(
+        (y,) for y in range(1850, 2025)
+    )
+    assert ask(query.format(">= 1850"), hospital()).keys is None
+    limited = hospital(rows_per_unit=150)
+    visits = "SELECT n, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY 1) GROUP BY n"
+    assert len(ask(visits, limited).keys or ()) >= 150

@@ -124,6 +124,35 @@ def test_whatever_else_is_not_known_is_refused(name: str) -> None:
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize("rest", ["", " WHERE age > 3", " GROUP BY ward"])
+def test_distinct_rows_are_refused_with_a_query_that_works(rest: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        ask(f"SELECT DISTINCT ward FROM visits{rest}", hospital())
+    _, _, query = caught.value.remedy.removesuffix(".").partition(": ")
+    assert unprotected(ask(query, hospital()))
+
+
+@pytest.mark.parametrize(
+    ("query", "grouped"),
+    [
+        ("SELECT ward, COUNT(*) FROM visits", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        ("SELECT day, AVG(age) FROM visits", "SELECT day, AVG(age) FROM visits GROUP BY day"),
+        (
+            "SELECT ward, day, COUNT(*) FROM visits GROUP BY ward",
+            "SELECT ward, day, COUNT(*) FROM visits GROUP BY ward, day",
+        ),
+    ],
+)
+def test_a_column_outside_group_by_is_refused_with_remedies_that_work(query: str, grouped: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        ask(query, hospital())
+    name = caught.value.problem.partition(" ")[0]
+    added = f"Add {name} to GROUP BY" if "GROUP" in query else f"Add GROUP BY {name}"
+    assert caught.value.remedy.startswith(added) and f"COUNT({name})" in caught.value.remedy
+    for mended in (grouped, query.replace(f"{name},", f"COUNT({name}),", 1)):
+        ask(mended, hospital())
+
+
 def test_the_documentation_lists_every_refusal() -> None:
     page = (Path(__file__).parents[3] / "docs" / "sql.md").read_text()
     missing = [
