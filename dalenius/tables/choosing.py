@@ -26,7 +26,7 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius.tables.engines.engine import SIZES, SPREADS
-from dalenius.tables.hidden import WITHIN, Crowd, Shapes, at_least, at_most, cell_sizes, cell_spreads
+from dalenius.tables.hidden import AT_MOST, WITHIN, Crowd, Shapes, at_least, at_most, cell_sizes, cell_spreads
 from dalenius.tables.seeing import Blur, Floats, seen
 
 FAR_SIZE = 8.0
@@ -89,74 +89,99 @@ def clear_shapes(counts: Floats, *, blur: Blur, most: float, norm: str, widest: 
     places = np.broadcast_to((sizes / FAR_SIZE)[:, None], table.shape)
     clear = np.maximum(seen(table, blur, places, possible), 0.0)
     top = int(np.max(np.nonzero(clear)[0], initial=0))
-    return Shapes(_continued(clear, np.where(possible, table, 0.0)), table, possible, top, blur.scale)
+    noisy = np.where(possible, table, 0.0)
+    longest = _continued(clear, noisy, slack=AT_MOST * blur.scale)
+    tail = _continued(clear, noisy)
+    return Shapes(clear if tail is None else tail, table, possible, top, blur.scale, longest)
 
 
 def choose_limit(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
     """The bound on units' norms."""
-    near = shapes.beyond()
-    return _least(*_points(shapes.clear), near, stakes, 2.0 ** (np.arange(4 * SIZES) / 8), most)
+    near, tries = shapes.beyond(), 2.0 ** (np.arange(4 * SIZES) / 8)
+    longest = None if shapes.longest is None else _points(shapes.longest)
+    return _least(_points(shapes.clear), longest, near, stakes, np.minimum(tries, most), most)
 
 
 def choose_pairs(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
     """The number of values of a unit that are counted, as if each of its rows had another."""
-    size, spread, units = _points(shapes.clear)
     near = [crowd.flat() for crowd in shapes.beyond()]
     tries = np.unique(np.ceil(2.0 ** (np.arange(4 * SIZES) / 8)))
-    return _least(size * spread, np.ones_like(size), units, near, stakes, tries, most)
+    longest = None if shapes.longest is None else _points(shapes.longest).flat()
+    return _least(_points(shapes.clear).flat(), longest, near, stakes, np.minimum(tries, most), most)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Units of a histogram as points: sizes, spreads and how many."""
+
+    size: Floats
+    spread: Floats
+    units: Floats
+
+    def flat(self) -> Points:
+        """Sizes as the numbers of rows."""
+        return Points(self.size * self.spread, np.ones_like(self.size), self.units)
+
+    def taken(self, tries: Floats, most: float) -> Floats:
+        """Rows above bounds, where no unit has more than `most`."""
+        size, rows = np.minimum(self.size, most), self.units * self.spread
+        return np.array([float((rows * np.maximum(size - limit, 0)).sum()) for limit in tries])
 
 
 def _least(
-    size: Floats,
-    spread: Floats,
-    units: Floats,
+    seen: Points,
+    longest: Points | None,
     near: Sequence[Crowd],
     stakes: Stakes,
     tries: Floats,
     most: float,
 ) -> Chosen:
     """The best bound, and what it takes; a small one where nobody can be seen."""
-    if not units.size:
+    if not seen.units.size:
         return Chosen(min(UNSEEN, Fraction(math.floor(most))), 0.0, 0.0, 1.0, False, 1.0, 1.0)
-    size, tries = np.minimum(size, most), np.minimum(tries, most)
-    taken = np.array([float((units * spread * np.maximum(size - limit, 0)).sum()) for limit in tries])
-    total, people = float((units * spread * size).sum()), float(units.sum())
+    size, taken = np.minimum(seen.size, most), seen.taken(tries, most)
+    total, people = float((seen.units * seen.spread * size).sum()), float(seen.units.sum())
     likely = np.array([max(at_least(crowd.taken(limit)) for crowd in near) for limit in tries])
-    more = np.maximum(likely - taken, 0.0)
-    best = int(np.argmin(stakes.error(tries, taken + more, total + float(more[0]))))
+    tail = np.full_like(taken, np.inf) if longest is None else longest.taken(tries, most)
+    # What noise may hide beyond is believed as far as a tail may reach.
+    lost = np.maximum(np.minimum(likely, tail), taken)
+    best = int(np.argmin(stakes.error(tries, lost, total + float(lost[0] - taken[0]))))
     limit, left = float(tries[best]), total - taken[best]
-    clipped = float(units[size > limit * (1 + 1e-9)].sum())
-    lost = float(taken[best] + more[best])
-    hidden = at_most(near[-1].taken(limit), lost), at_most(near[-1].clipped(limit), clipped)
-    bound = Fraction(math.ceil(limit * 2**10), 2**10)
+    # Units that do not stand out have rows too.
+    kept = left + lost[0] - taken[0] - (lost[best] - taken[best])
+    clipped = float(seen.units[size > limit * (1 + 1e-9)].sum())
+    least = float(lost[best]) if longest is None else max(float(lost[best]), float(tail[best]))
+    most_lost, most_clipped = at_most(near[-1].taken(limit), least), at_most(near[-1].clipped(limit), clipped)
     return Chosen(
-        bound,
+        Fraction(math.ceil(limit * 2**10), 2**10),
         clipped / people,
-        lost / (left + lost),
-        left / people,
-        most_clipped=min(hidden[1] / (people - clipped + hidden[1]), 1.0),
-        most_lost=hidden[0] / (left + hidden[0]),
+        float(lost[best] / (left + lost[best])),
+        float(max(kept, left)) / max(people, near[-1].clipped(0.0)[0]),
+        most_clipped=most_clipped / (people - clipped + most_clipped),
+        most_lost=float(most_lost / (left + most_lost)),
     )
 
 
-def _points(clear: Floats) -> tuple[Floats, Floats, Floats]:
-    """Units of the histogram as points: sizes, spreads and how many; whole small sizes are known exactly."""
+def _points(clear: Floats) -> Points:
+    """Each cell as three; whole small sizes are known exactly."""
     rows, columns = np.nonzero(clear)
     sizes, parts = cell_sizes(rows).reshape(-1), len(WITHIN)
-    return sizes, np.tile(cell_spreads(columns), parts), np.tile(clear[rows, columns] / parts, parts)
+    return Points(sizes, np.tile(cell_spreads(columns), parts), np.tile(clear[rows, columns] / parts, parts))
 
 
-def _continued(clear: Floats, noisy: Floats) -> Floats:
-    """The histogram with a geometric tail after the largest size that was seen.
+def _continued(clear: Floats, noisy: Floats, slack: float = 0.0) -> Floats | None:
+    """The histogram with a geometric tail after the largest size that was seen, None where that is small.
 
-    It falls as the last sizes seen do, and no slower than what noise shows of the next one says.
+    It falls as the last sizes seen do, and no slower than what noise shows of the next one says, with `slack`
+    for each of its cells.
     """
     by_size = clear.sum(axis=1)
     top = int(np.max(np.nonzero(by_size)[0], initial=0))
     before, here = by_size[max(top - 2, 0) : top].sum(), by_size[max(top - 1, 0) : top + 1].sum()
     if top < 2 or before == 0 or top + 1 == SIZES:
-        return clear
-    beyond = max(float(noisy[top + 1][clear[top] > 0].sum()), 0.0)
+        return None
+    next_ = noisy[top + 1][clear[top] > 0]
+    beyond = max(float(next_.sum()) + slack * math.sqrt(next_.size), 0.0)
     rate = min(here / before, beyond / by_size[top], SLOWEST)
     steps = np.arange(1, min(TAIL, SIZES - 1 - top) + 1)
     tail = clear.copy()

@@ -1,10 +1,10 @@
 """What noise hides of units that a bound clips: estimates without a threshold, and how high they may be.
 
-What stands out of a noisy histogram is a guess from below: cells of a few units each are taken for empty. The
-rows that a bound C takes from all units of sizes up to S are a sum over cells, Σ (units of the cell) · (what C
-takes from one of them); with noisy counts it is unbiased, and its deviation is known. Sizes far above what
-stands out are left aside: a single unit among them may have any number of rows, and no sum over noise tells.
-All of it is post-processing of the noisy counts.
+What stands out of a noisy histogram is a guess from below: cells of a few units each are taken for empty.
+The rows that a bound C takes from all units of sizes up to S are a sum over cells, Σ (units of the cell) ·
+(what C takes from one of them); with noisy counts it is unbiased, and its deviation is known. Sizes far above
+what stands out are left aside: a single unit among them may have any number of rows, and no sum over noise
+tells. All of it is post-processing of the noisy counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEYOND = 3
 """By how many bins above the largest size that stands out units are looked for."""
 ALWAYS = 8
 """Up to this bin, a size of 16, they are looked for in any case."""
-SURER = 0.75
+SURER = 1.0
 """By how many deviations more must be taken than stands out, to count when a bound is chosen."""
 AT_MOST = 1.645
 """Deviations above an estimate that it exceeds once in twenty times."""
@@ -41,6 +41,8 @@ class Shapes:
     possible: NDArray[np.bool_]
     top: int
     scale: float
+    longest: Floats | None = None
+    """What stands out, with as long a tail as noise allows; None where too little does for any tail."""
 
     def beyond(self) -> list[Crowd]:
         """The cells of sizes up to the largest that stands out, and up to each a little above."""

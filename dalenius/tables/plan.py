@@ -27,7 +27,7 @@ from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE
-from dalenius.tables import remarks, wording
+from dalenius.tables import cautions, remarks, wording
 from dalenius.tables.answers import Answer, Sheet
 from dalenius.tables.bars import Noisy
 from dalenius.tables.bounds import Bounds, check_squares, names_of
@@ -205,7 +205,7 @@ class Plan:
             measures,
             remarks.bounds(self, found),
             sheet.notes(),
-            remarks.warnings(self, found, sheet),
+            cautions.warnings(self, found, sheet),
             remarks.mechanism(self, found, made, noisy),
         )
 

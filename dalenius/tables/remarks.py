@@ -1,15 +1,14 @@
-"""What is said of an answer: bounds that applied, warnings from released values, and the receipt's text."""
+"""What is said of an answer: bounds that applied, and the receipt's text."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dalenius.losses.fields import written
 from dalenius.tables.bars import Noisy
 from dalenius.tables.bounds import names_of
+from dalenius.tables.cautions import WORTH
 from dalenius.tables.engines.engine import Measure
 from dalenius.tables.estimates import Place
 from dalenius.tables.measures import Family, ranged
@@ -17,12 +16,11 @@ from dalenius.tables.question import Interval
 from dalenius.tables.searching import Found
 
 if TYPE_CHECKING:
-    from dalenius.tables.answers import Sheet
     from dalenius.tables.plan import Plan
 
 UNCLIPPED = "nothing is clipped if the declared facts hold"
-WORTH = 0.001
-"""Shares below are not worth telling apart from none."""
+UNCLEAR = 0.02
+"""Where a share may be larger by more than this and half of it, that is said."""
 
 
 def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
@@ -74,49 +72,6 @@ def rows_bound(plan: Plan, limit: str) -> str:
     return f"rows of a {who} are given less weight where their norm over groups is above {limit}"
 
 
-def warnings(plan: Plan, found: Found, sheet: Sheet) -> tuple[str, ...]:
-    """Where an answer should be read with care; from released values only."""
-    who = plan.unit.entity
-    said = [
-        f"Bounds could not be found: too few {who}s stood out of the noise, and a small bound was used. "
-        "State bounds=Bounds(rows=…), or allow a larger epsilon."
-        for chosen in found.chosen.values()
-        if not chosen.sighted
-    ]
-    names = names_of(plan.question)
-    said += [
-        f"No range of {names[column]} could be found: too few values stood out of the noise. "
-        f'State its range: bounds=Bounds(ranges={{"{names[column]}": (lower, upper)}}).'
-        for column in found.unseen
-    ]
-    return (*dict.fromkeys(said), *_clipped(plan, found, sheet))
-
-
-def _clipped(plan: Plan, found: Found, sheet: Sheet) -> list[str]:
-    """Where what bounds take away likely exceeds the error bar."""
-    families: dict[str, Family] = {"count": "rows", "count_of": "rows", "sum": "rows", "units": "units"}
-    said = []
-    for index, aggregate in enumerate(plan.question.aggregates):
-        family = families.get(aggregate.kind)
-        lost = found.chosen[family].lost if family in found.chosen else 0.0
-        if family is None or lost < WORTH / 10 or not sheet.keys:
-            continue
-        bars = sheet.bars(index)
-        more = int(np.sum(np.abs(bars.value) * lost / (1 - lost) > (bars.high - bars.low) / 2))
-        if more:
-            said.append(_words(plan, aggregate.kind, lost, more, len(sheet.keys)))
-    return list(dict.fromkeys(said))
-
-
-def _words(plan: Plan, kind: str, lost: float, groups: int, of: int) -> str:
-    where = "" if of == 1 else f" in {groups} of {of} groups"
-    what = "units" if kind == "units" else "rows"
-    return (
-        f"Bounding took about {100 * lost:.2g} % of all {what}{where}, likely more than the error bar: these "
-        f"results are too small by about that much, or by more if a few {plan.unit.entity}s have very many."
-    )
-
-
 def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]) -> str:
     """The parts with their kinds and parameters, as JSON: public ones only."""
     selection = plan.parts.selection
@@ -139,9 +94,20 @@ def _origin(plan: Plan, found: Found, family: Family) -> str:
     if chosen is None:
         given = {"rows": plan.bounds.rows, "units": plan.bounds.groups, "distinct": plan.bounds.pairs}[family]
         return "known" if given is None else "given"
-    share = 100 * chosen.clipped
-    few = "hardly any" if share < 100 * WORTH else f"about {share:.2g} % of"
-    return f"found privately, {few} {plan.unit.entity}s have more"
+    who, share = plan.unit.entity, (chosen.clipped, chosen.most_clipped)
+    return f"found privately, {_share(share, who, f'{who}s', 'have more')}"
+
+
+def _share(share: tuple[float, float], who: str, what: str, does: str) -> str:
+    """How many of them do, by estimate and at most."""
+    likely, most = share
+    unclear = most > 1.5 * likely + UNCLEAR
+    if likely < WORTH:
+        which = "" if what == f"{who}s" else f"{what} "
+        few = f"too few {who}s to tell how many {which}{does}"
+        return few if unclear else f"hardly any {what} {does}"
+    bound = f" (at most about {100 * most:.2g} %)" if unclear else ""
+    return f"about {100 * likely:.2g} %{bound} of {what} {does}"
 
 
 def _ranges(plan: Plan, found: Found) -> list[str]:
@@ -150,6 +116,10 @@ def _ranges(plan: Plan, found: Found) -> list[str]:
         interval = found.intervals[column]
         if interval is not None:
             how = "found privately" if plan.intervals[column] is None else "given"
+            how = "for want of any that could be found" if column in found.unseen else how
+            if column in found.cuts:
+                outside = found.cuts[column].outside
+                how += f", {_share(outside, plan.unit.entity, 'values', 'lie outside')}"
             said.append(f"{range_bound(names_of(plan.question)[column], interval)}: {how}")
     return said
 

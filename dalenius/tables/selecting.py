@@ -67,6 +67,14 @@ def nearly_always(selection: NoisyThreshold) -> int:
     return selection.threshold + selection.additive.reach(Fraction(1, 500))
 
 
+def shown_from(selection: NoisyThreshold, who: str) -> str:
+    """How many units must hold a key for it to be shown, in words."""
+    return (
+        f"one that {selection.threshold:,} {who}s have is shown half of the time, one that "
+        f"{nearly_always(selection):,} have nearly always"
+    )
+
+
 def _same(part: KeyPart) -> object:
     """What keys are told apart by: NaN is NaN, and a day is the moment at which it begins."""
     if isinstance(part, float) and part != part:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.source_kinds import quoted
+from dalenius.tables.source_kinds import quoted, valid
 from dalenius.tables.source_text import cell, check_types, guess
 
 if TYPE_CHECKING:
@@ -60,15 +60,14 @@ class Frame:
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
         """Make the table visible."""
-        if not self.kinds:
-            cursor.register(self.name, self.frame)
-            return
         hidden = f"dalenius_frame_{self.token}"
-        cursor.register(hidden, self.texts())
-        cells = ", ".join(cell(quoted(column), kind) for column, kind in self.kinds.items())
-        cursor.execute(
-            f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT * REPLACE ({cells}) FROM {quoted(hidden)}"
-        )
+        cursor.register(hidden, self.texts() if self.kinds else self.frame)
+        described = cursor.execute(f"DESCRIBE {quoted(hidden)}").fetchall()
+        names = [str(row[0]) for row in described if row[1] == "VARCHAR" and row[0] not in self.kinds]
+        cells = [cell(quoted(column), kind) for column, kind in self.kinds.items()]
+        cells += [f"{valid(quoted(name))} AS {quoted(name)}" for name in names]
+        shown = f"* REPLACE ({', '.join(cells)})" if cells else "*"
+        cursor.execute(f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT {shown} FROM {quoted(hidden)}")
 
     def texts(self, most: int | None = None) -> Any:
         """The frame, or its first rows, with texts in place of objects."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +23,15 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def valid(text: str) -> str:
+    """A text that may be no UTF-8 as a text that is, or NULL.
+
+    Scans of Parquet and CSV files and tables of DuckDB let nothing else through; frames and what somebody's
+    connection sees are not looked at. Functions of texts fail on it, and the database with them.
+    """
+    return f"TRY(DECODE(ENCODE({text})))"
 
 
 def version(what: object, paths: Sequence[str]) -> str:
@@ -123,7 +132,8 @@ class Shared:
         tables = [str(row[0]) for row in listed]
         check_tables(tables)
         alias = choose(tables, self.name, self.table)
-        _show(cursor, {table: table for table in tables} | dict([alias] if alias else []), database, schema)
+        named = {table: table for table in tables} | dict([alias] if alias else [])
+        _show(cursor, named, database, schema, read=valid)
 
     def version(self) -> str:
         """Never the same, as nobody tells when a table of the connection changes."""
@@ -153,7 +163,13 @@ def _check_names(names: Sequence[str], what: str) -> None:
         )
 
 
-def _show(cursor: DuckDBPyConnection, named: Mapping[str, str], database: str, schema: str) -> None:
+def _show(
+    cursor: DuckDBPyConnection,
+    named: Mapping[str, str],
+    database: str,
+    schema: str,
+    read: Callable[[str], str] = str,
+) -> None:
     """Views of the tables in a database, by name, in which texts are the same where their letters are.
 
     A collation makes one of several spellings, and which one is shown depends on everyone's rows. Enumerated
@@ -169,7 +185,7 @@ def _show(cursor: DuckDBPyConnection, named: Mapping[str, str], database: str, s
     ).fetchall()
     for name, table in named.items():
         texts = [quoted(str(column)) for owner, column in listed if owner == table]
-        plain = ", ".join(f'{text} COLLATE "binary" AS {text}' for text in texts)
+        plain = ", ".join(f'{read(text)} COLLATE "binary" AS {text}' for text in texts)
         shown = f"* REPLACE ({plain})" if texts else "*"
         whole = f"SELECT {shown} FROM {quoted(database)}.{quoted(schema)}.{quoted(table)}"
         with suppress(BinderException, CatalogException):

@@ -95,7 +95,7 @@ class Values:
     def _summed(self, each: Floats) -> tuple[float, float]:
         """Σ over values, by estimate and at most; those far beyond what stands out are left aside."""
         at = BINS[self.clear > 0]
-        near = (at.min(initial=0) - OCTAVES <= BINS) & (at.max(initial=0) + OCTAVES >= BINS)
+        near = (at.min() - OCTAVES <= BINS) & (at.max() + OCTAVES >= BINS)
         each = np.where(near, each, 0.0)
         found = float((each * self.noisy).sum()), self.scale * float(np.sqrt(np.square(each).sum()))
         likely = max(float((each * self.clear).sum()), at_least(found), 0.0)

@@ -119,14 +119,14 @@ def settled(sql: str) -> str:
 def read(sql: str, type_: ExpressionType) -> str:
     """A column of a source as one of our types, NULL where it does not fit.
 
-    A text is NULL where it is no UTF-8, which functions of texts would fail on, and it is compared letter by
-    letter, whatever collation its column has. Of values of other types it is known only whether they are
-    there: to make a text of them may fail.
+    A text is compared letter by letter, whatever collation its column has. Sources see to it that texts are
+    UTF-8 (`source_kinds.valid`). Of values of other types it is known only whether they are there: to make a
+    text of them may fail.
     """
     if type_ == "other":
         return f"CASE WHEN {sql} IS NOT NULL THEN TRUE END"
     if type_ == "text":
-        return _plain_text(f"TRY(DECODE(ENCODE(CAST({sql} AS VARCHAR))))", type_)
+        return _plain_text(f"CAST({sql} AS VARCHAR)", type_)
     cast = f"TRY_CAST({sql} AS {SQL_TYPES[type_]})"
     return settled(cast) if type_ == "real" else within(cast, type_)
 

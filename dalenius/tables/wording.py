@@ -11,7 +11,7 @@ from dalenius.tables.bounds import names_of
 from dalenius.tables.engines.engine import WEIGHT, Bounding
 from dalenius.tables.measures import Need, ranged
 from dalenius.tables.searching import Found
-from dalenius.tables.selecting import nearly_always
+from dalenius.tables.selecting import shown_from
 
 if TYPE_CHECKING:
     from dalenius.tables.plan import Plan
@@ -46,8 +46,7 @@ def _groups(plan: Plan) -> Line:
     who = plan.unit.entity
     return (
         "groups",
-        f"selected privately, by at most {selection.keys} of each {who}: one that {selection.threshold:,} "
-        f"{who}s have is shown half of the time, one that {nearly_always(selection):,} have nearly always",
+        f"selected privately, by at most {selection.keys} of each {who}: {shown_from(selection, who)}",
     )
 
 

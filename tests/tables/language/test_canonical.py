@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
+import pandas
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,8 @@ from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.types import kind_of
 from dalenius.tables.parsing import ask
 from dalenius.tables.schema import Private, Public, Schema
+from dalenius.tables.source_frame import Frame
+from dalenius.tables.source_kinds import Shared
 
 PERSON = Unit("person", column="id")
 ROWS = Schema((Private("v", {"id": "integer", "x": "real", "y": "real"}, PERSON),))
@@ -133,21 +136,37 @@ def test_public_rows_are_matched_as_they_are_told_apart(collated: duckdb.DuckDBP
 BROKEN = [b"\xff\xfeA", b"\xc3(", b"\xed\xa0\x80", "ä".encode()]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["y", "lower(y)", "upper(y)", "trim(y)", "substring(y, 1, 2)", "y ILIKE 'Ä_%'", "replace(y, 'a', 'b')"],
-)
-def test_texts_that_are_no_utf_8_are_null(text: str) -> None:
+def broken() -> pa.Table:
+    """Texts of which only the last is one."""
     ends = [0]
     for each in BROKEN:
         ends.append(ends[-1] + len(each))
     offsets, letters = b"".join(end.to_bytes(4, "little") for end in ends), b"".join(BROKEN)
-    broken = pa.Array.from_buffers(pa.string(), 4, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
-    database = duckdb.connect()
-    database.register("v", pa.table({"id": [1, 2, 3, 4], "y": broken}))
-    schema = Schema((Private("v", {"id": "integer", "y": "text"}, PERSON),))
-    found = executed(database, f"SELECT COUNT(DISTINCT {text}), COUNT(*) FROM v", schema)
-    assert [value is None for _, value in found] == [True, True, True, False]
+    texts = pa.Array.from_buffers(pa.string(), 4, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])
+    return pa.table(
+        {"id": [1, 2, 3, 4], "y": texts, "z": pa.DictionaryArray.from_arrays([3, 2, 1, 0], texts)}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y", "lower(y)", "upper(y)", "trim(y)", "substring(y, 1, 2)", "y ILIKE 'Ä_%'", "replace(y, 'a', 'b')"],
+)
+@pytest.mark.parametrize("how", ["arrow", "pandas", "connection"])
+def test_texts_that_are_no_utf_8_are_null(text: str, how: str) -> None:
+    database, texts = duckdb.connect(), broken()
+    if how == "connection":
+        database.register("registered", texts)
+        database.execute("CREATE VIEW v AS SELECT * FROM registered")
+        Shared("v", None).bind(database)
+    else:
+        frame = texts if how == "arrow" else texts.to_pandas(types_mapper=pandas.ArrowDtype)
+        Frame("v", frame).bind(database)
+    schema = Schema((Private("v", {"id": "integer", "y": "text", "z": "text"}, PERSON),))
+    for column, expected in (("y", [True, True, True, False]), ("z", [False, True, True, True])):
+        query = f"SELECT COUNT(DISTINCT {text.replace('y', column)}), COUNT(*) FROM v"
+        found = executed(database, query, schema)
+        assert [value is None for _, value in found] == expected
 
 
 OTHER = Schema((Private("v", {"id": "other", "y": "other", "t": "integer"}, PERSON),))

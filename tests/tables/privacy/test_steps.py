@@ -25,8 +25,14 @@ ONE = Bounds(rows=1)
 TRUTHS: dict[str, Any] = {"sum": np.sum, "avg": np.mean, "var_pop": np.var, "stddev_pop": np.std}
 
 
+SURE = 1 - Fraction(1, 10**8)
+"""The confidence of bars one of which, of a few, fails with probability below 1e-6."""
+
+
 def plan(*kinds: str, epsilon: Any = 1, delta: Any = DELTA, bounds: Bounds = ONE, **more: Any) -> Plan:
-    return Plan.make(asked(*kinds, **more), unit=patient(), epsilon=epsilon, delta=delta, bounds=bounds)
+    return Plan.make(
+        asked(*kinds, **more), unit=patient(), epsilon=epsilon, delta=delta, bounds=bounds, confidence=SURE
+    )
 
 
 @pytest.mark.parametrize("asking", [("sum",), ("count", "sum"), ("sum", "avg"), ("sum", "var_pop")])
