@@ -124,14 +124,14 @@ def question() -> object:
 
 
 def dalenius(path: str) -> Callable[[], object]:
-    from dalenius.tables.sources import open_source
+    from dalenius.tables.sources.opening import open_source
 
     return asked(open_source(path, "t"))
 
 
 def prepared(path: str) -> Callable[[], object]:
-    from dalenius.tables.prepared import prepare
-    from dalenius.tables.sources import open_source
+    from dalenius.tables.sources.opening import open_source
+    from dalenius.tables.sources.prepared import prepare
 
     return asked(prepare(open_source(path, "t"), question()))
 

@@ -79,7 +79,7 @@ class Study:
     def __init__(self, path: Path, unit: str, key: str) -> None:
         from dalenius.privacy.unit import Unit
         from dalenius.tables.engines.engine import WEIGHT, Measure
-        from dalenius.tables.sources import open_source
+        from dalenius.tables.sources.opening import open_source
 
         self.engine, self.unit, self.key = open_source(path), Unit(unit, column=unit), key
         self.name = path.stem
@@ -93,7 +93,7 @@ class Study:
 
     def question(self) -> Any:
         """COUNT(*) by the key, over public keys."""
-        from dalenius.tables.parsing import ask
+        from dalenius.tables.language.parsing import ask
         from dalenius.tables.schema import Private, Schema
 
         schema = Schema([Private(self.name, self.engine.columns(self.name), unit=self.unit)])
@@ -135,7 +135,7 @@ class Study:
 
     def ours(self, loaded: Any, repeats: int) -> tuple[float, float, str]:
         """The same of the plan, measured."""
-        from dalenius.tables.plan import Plan
+        from dalenius.tables.planning.plan import Plan
 
         plan = Plan.make(self.question(), unit=self.unit, epsilon=EPSILON, delta=DELTA)
         errors, bounds = [], []

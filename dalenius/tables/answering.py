@@ -19,12 +19,12 @@ from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, QueryFai
 from dalenius.ledger import Account, Reservation
 from dalenius.privacy.unit import Unit
 from dalenius.release import EXACT, Receipt, Release
-from dalenius.tables.answers import Answer
 from dalenius.tables.answers_cache import Answers, seal
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
-from dalenius.tables.plan import Plan
+from dalenius.tables.planning.answers import Answer
+from dalenius.tables.planning.plan import Plan
 from dalenius.tables.progress import progress
 from dalenius.tables.question import Question
 

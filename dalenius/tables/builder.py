@@ -21,7 +21,7 @@ from dalenius.tables.schema import Schema, folded
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from dalenius.tables.public_keys import Given
+    from dalenius.tables.language.public_keys import Given
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Query:
 
     def question(self, *, keys: Given | None = None) -> Question:
         """The question, as SQL would put it."""
-        from dalenius.tables.parsing import question_of
+        from dalenius.tables.language.parsing import question_of
 
         check_keys(keys)
         return question_of(self._outermost(), self.schema, keys)
@@ -264,7 +264,7 @@ def _expression(text: str, names: set[str]) -> exp.Expr:
     """A column where there is one of that name, else an expression of SQL."""
     from sqlglot import exp
 
-    from dalenius.tables.parsing import parsed
+    from dalenius.tables.language.parsing import parsed
 
     if not isinstance(text, str):
         raise InvalidArgument(

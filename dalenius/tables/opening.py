@@ -132,7 +132,7 @@ def _named(others: Others | None) -> dict[str, Any]:
 def _opened(
     source: object, name: str, table: str | None, types: Mapping[str, str] | None, more: Mapping[str, object]
 ) -> Engine:
-    from dalenius.tables.sources import open_source
+    from dalenius.tables.sources.opening import open_source
 
     try:
         return open_source(source, name, table=table, types=types, more=more)

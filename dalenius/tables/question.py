@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dalenius.tables.formulas import Formula
+from dalenius.tables.language.formulas import Formula
 from dalenius.tables.rows import Key, Rows
 
 AggregateKind = Literal[

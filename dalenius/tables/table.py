@@ -39,8 +39,8 @@ from dalenius.tables.schema import Schema
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
-    from dalenius.tables.prepared import PreparedEngine
-    from dalenius.tables.public_keys import Given
+    from dalenius.tables.language.public_keys import Given
+    from dalenius.tables.sources.prepared import PreparedEngine
 
 
 class Table(Askable):
@@ -153,7 +153,7 @@ class Table(Askable):
         return answer(request, self.account, engine, self._answers)
 
     def _question(self, query: str | Query, keys: Given | None) -> Question:
-        from dalenius.tables.parsing import ask
+        from dalenius.tables.language.parsing import ask
 
         check_keys(keys)
         return query.question(keys=keys) if isinstance(query, Query) else ask(query, self.schema, keys=keys)
@@ -197,7 +197,7 @@ class Table(Askable):
         released, and nothing is charged.
         """
         from dalenius.tables.engines.duckdb import DuckdbEngine
-        from dalenius.tables.prepared import prepare
+        from dalenius.tables.sources.prepared import prepare
 
         if not isinstance(self._engine, DuckdbEngine):
             raise InvalidArgument("This source cannot be prepared.", remedy="Ask it as it is.")

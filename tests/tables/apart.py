@@ -20,7 +20,7 @@ from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.pure import Pure
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.engine import MASS, Bounding, Loaded, Measure
-from dalenius.tables.plan import Plan
+from dalenius.tables.planning.plan import Plan
 from dalenius.tables.schema import Private, Public, Schema
 
 VISITS = {"patient": "integer", "ward": "text", "age": "integer", "cost": "real", "day": "date"}

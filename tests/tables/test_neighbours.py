@@ -12,12 +12,12 @@ from apart import Both, check, database, schema
 from random_queries import WARDS, Data, random_data, random_query
 
 from dalenius.privacy.unit import Unit
-from dalenius.tables import plan as planning
 from dalenius.tables.bounds import Bounds
-from dalenius.tables.parsing import ask
-from dalenius.tables.plan import Plan
+from dalenius.tables.language.parsing import ask
+from dalenius.tables.planning import plan as planning
+from dalenius.tables.planning.plan import Plan
 from dalenius.tables.question import Question
-from dalenius.tables.sources import open_source
+from dalenius.tables.sources.opening import open_source
 
 PLANS = 20
 """On each pair of databases."""

@@ -19,7 +19,7 @@ from dalenius.tables.engines.loaded import DuckdbLoaded
 from dalenius.tables.engines.reading import read
 from dalenius.tables.engines.types import kind_of
 from dalenius.tables.rows import Rows
-from dalenius.tables.source_folder import Folder
+from dalenius.tables.sources.folder import Folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -21,8 +21,8 @@ from dalenius.tables.engines.kernel_weights import Norm, shape_places, weights
 from dalenius.tables.engines.loaded import DuckdbLoaded
 from dalenius.tables.engines.reading import read
 from dalenius.tables.engines.types import name, places
-from dalenius.tables.prepared_select import SHAPE
 from dalenius.tables.rows import Key, Rows
+from dalenius.tables.sources.prepared_select import SHAPE
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,7 +10,7 @@ import pytest
 from reference import ReferenceEngine, name
 
 from dalenius.tables.rows import Key
-from dalenius.tables.sources import open_source
+from dalenius.tables.sources.opening import open_source
 
 
 def created(table: nasty.Table) -> duckdb.DuckDBPyConnection:

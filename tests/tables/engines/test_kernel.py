@@ -24,7 +24,7 @@ from dalenius.tables.engines.kernel_rows import Block, magnitude_bins
 from dalenius.tables.engines.kernel_sums import Steps, Sum
 from dalenius.tables.engines.kernel_weights import octaves, weights
 from dalenius.tables.rows import Range, Rows
-from dalenius.tables.sources import open_source
+from dalenius.tables.sources.opening import open_source
 
 LIMITS = (Fraction(1), Fraction(1, 3), Fraction(22, 7), Fraction(1000), Fraction(10**12), Fraction(1, 10**6))
 

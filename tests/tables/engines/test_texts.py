@@ -13,9 +13,9 @@ import pytest
 from dalenius.errors import InvalidArgument
 from dalenius.tables.engines.duckdb import DuckdbEngine
 from dalenius.tables.engines.engine import WEIGHT, Bounding, Measure
-from dalenius.tables.prepared import prepare
 from dalenius.tables.rows import Rows
-from dalenius.tables.sources import open_source
+from dalenius.tables.sources.opening import open_source
+from dalenius.tables.sources.prepared import prepare
 
 ROWS = Rows("SELECT u AS unit_0, k AS key_0, d AS distinct_0 FROM t", 1, 1, 0, 1)
 SALT = bytes(32)

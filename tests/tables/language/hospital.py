@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from dalenius.privacy.unit import Unit
-from dalenius.tables.formulas import holds, value
+from dalenius.tables.language.formulas import holds, value
 from dalenius.tables.question import Aggregate, Question
 from dalenius.tables.rows import Key
 from dalenius.tables.schema import Private, Public, Schema

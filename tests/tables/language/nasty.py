@@ -8,7 +8,7 @@ from functools import cache
 import duckdb
 from hypothesis import strategies as st
 
-from dalenius.tables.expressions import (
+from dalenius.tables.language.expressions import (
     PARTS,
     RULES,
     WINDOWS,

@@ -9,7 +9,7 @@ from language.hospital import hospital, unprotected
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.builder import Agg, Query, agg
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 
 VISITS = Query(hospital(ranges={"age": (0, 120)}), "visits")
 PAIRS = {

@@ -13,10 +13,10 @@ import pytest
 from dalenius.errors import InvalidArgument
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.types import kind_of
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 from dalenius.tables.schema import Private, Public, Schema
-from dalenius.tables.source_frame import Frame
-from dalenius.tables.source_kinds import Shared
+from dalenius.tables.sources.frames import Frame
+from dalenius.tables.sources.kinds import Shared
 
 PERSON = Unit("person", column="id")
 ROWS = Schema((Private("v", {"id": "integer", "x": "real", "y": "real"}, PERSON),))

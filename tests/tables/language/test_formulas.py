@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalenius.tables.formulas import (
+from dalenius.tables.language.formulas import (
     AggregateValue,
     Constant,
     Estimate,
@@ -22,8 +22,8 @@ from dalenius.tables.formulas import (
     holds,
     value,
 )
-from dalenius.tables.functions import evaluate, like
-from dalenius.tables.intervals import SPANS, Span
+from dalenius.tables.language.functions import evaluate, like
+from dalenius.tables.language.intervals import SPANS, Span
 
 ONE = [
     "cast_real",

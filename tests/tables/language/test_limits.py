@@ -11,11 +11,11 @@ from language.hospital import hospital
 from dalenius.errors import DaleniusError, InvalidArgument
 from dalenius.privacy.unit import Unit
 from dalenius.tables.builder import Query, agg
-from dalenius.tables.expressions import Column, call, literal
-from dalenius.tables.functions import evaluate
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.expressions import Column, call, literal
+from dalenius.tables.language.functions import evaluate
+from dalenius.tables.language.parsing import ask
+from dalenius.tables.language.templates import sql_of
 from dalenius.tables.schema import Private, Schema
-from dalenius.tables.templates import sql_of
 
 MANY = "9" * 5000
 

@@ -11,7 +11,7 @@ from language.hospital import hospital, unprotected
 
 from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.privacy.unit import Unit
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 from dalenius.tables.question import Interval
 from dalenius.tables.schema import Private, Public, Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from language.hospital import hospital
 
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 
 BASE = "SELECT ward, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY ward"
 SAME = [

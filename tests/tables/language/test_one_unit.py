@@ -15,7 +15,7 @@ import pytest
 from language.hospital import DATA, connection, hospital
 from language.test_surface import CLAUSES
 
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 
 QUERIES = {name: query for name, query in CLAUSES.items() if "each_row" not in query} | {
     "ties": "SELECT SUM(r * cost), SUM(f), SUM(l) FROM (SELECT cost, ROW_NUMBER() OVER w AS r,"

@@ -9,7 +9,7 @@ import pytest
 from language.hospital import hospital, unprotected
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 from dalenius.tables.schema import Schema
 
 DECLARED: dict[str, Any] = {

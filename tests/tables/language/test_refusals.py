@@ -8,8 +8,8 @@ import pytest
 from language.hospital import hospital, unprotected
 
 from dalenius.errors import InvalidArgument, Unsupported
-from dalenius.tables.parsing import ask
-from dalenius.tables.refusals import REFUSALS, Refusal
+from dalenius.tables.language.parsing import ask
+from dalenius.tables.language.refusals import REFUSALS, Refusal
 
 OTHERS = {
     "two statements": "SELECT COUNT(*) FROM visits; DROP TABLE visits",

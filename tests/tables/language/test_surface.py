@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from language.hospital import connection, hospital, unprotected
 
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 
 CLAUSES = {
     "COUNT(*)": "SELECT COUNT(*) FROM visits",

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from language.nasty import COLUMNS, connection, expressions
 
 from dalenius.privacy.unit import Unit
-from dalenius.tables.expressions import RULES, Expression
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.expressions import RULES, Expression
+from dalenius.tables.language.parsing import ask
+from dalenius.tables.language.templates import canonical, quoted, read, sql_of
 from dalenius.tables.schema import Private, Schema
-from dalenius.tables.templates import canonical, quoted, read, sql_of
 
 TYPES = ["boolean", "date", "integer", "moment", "real", "text"]
 READ = ", ".join(f"{read(quoted(name), type_)} AS c{i}" for i, (name, type_) in enumerate(COLUMNS.items()))

@@ -10,7 +10,7 @@ import pytest
 from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.types import kind_of
-from dalenius.tables.parsing import ask
+from dalenius.tables.language.parsing import ask
 from dalenius.tables.schema import Private, Schema
 
 PERSON = Unit("person", column="id")

@@ -1,0 +1,116 @@
+"""Aggregates and windows within a unit, in SQL.
+
+Sums of real numbers are taken in whole steps, so that they are the same in whatever order the engine
+meets the rows: a sum that is rounded may differ in its last digit when another unit comes or goes. For
+the same reason, rows that are equal in the order of a window are put in the order of all their columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dalenius.tables.language.intervals import Span
+from dalenius.tables.language.relations import (
+    Fold,
+    Over,
+    Relation,
+)
+from dalenius.tables.language.spans import span_of
+from dalenius.tables.language.templates import as_real, canonical, settled
+
+_STEP = -30
+
+
+_LEAST = -1000
+_MOST = 60
+"""Steps of 2^−30 between ±2^60 where nothing is known of a column; else 2^60 steps or fewer on each side,
+of 2^−1000 at the least, so that the number of steps in 1 is a float."""
+
+
+_NULLS = {True: "NULLS FIRST", False: "NULLS LAST"}
+
+
+_TIED = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
+"""Window functions that tell apart rows which are equal in the order."""
+
+
+def names_of(relation: Relation) -> list[str]:
+    """What the columns of a relation are called in SQL."""
+    return [f"c{i}" for i in range(len(relation.facts.fields))]
+
+
+def units_of(relation: Relation, side: str = "") -> list[str]:
+    """What its hidden columns are called."""
+    return [f"{side}u{i}" for i in range(relation.facts.units)]
+
+
+def folded_sql(source: Relation, fold: Fold | Over, over: str) -> str:
+    """An aggregate, over a window where one is given."""
+    if fold.argument is None:
+        return f"COUNT(*){over}"
+    sql, type_ = canonical(fold.argument, names_of(source)), fold.argument.type
+    match fold.kind:
+        case "count_of":
+            return f"COUNT({sql}){over}"
+        case "distinct":
+            return f"COUNT(DISTINCT {sql}){over}"
+        case "min" | "max":
+            return f"{fold.kind.upper()}({sql}){over}"
+        case "median":
+            return settled(f"MEDIAN({as_real(sql, type_)}){over}")
+        case "sum" if type_ == "integer":
+            return f"TRY_CAST(SUM({sql}){over} AS BIGINT)"
+    steps, step = _in_steps(as_real(sql, type_), span_of(fold.argument, source.facts.fields))
+    total = f"(CAST(SUM({steps}){over} AS DOUBLE) * {step})"
+    return total if fold.kind == "sum" else f"({total} / NULLIF(COUNT({steps}){over}, 0))"
+
+
+def _in_steps(sql: str, span: Span) -> tuple[str, str]:
+    """A real number in whole steps, and the step: a power of two, so that nothing else is rounded."""
+    ends, power = span.finite, _STEP
+    if ends is None:
+        ends = Fraction(-(2**_MOST)), Fraction(2**_MOST)
+    else:
+        power = max(math.frexp(float(max(abs(ends[0]), abs(ends[1]))) or 1.0)[1] - _MOST, _LEAST)
+    low, high = (f"CAST('{float(end)!r}' AS DOUBLE)" for end in ends)
+    scale, step = (f"CAST('{math.ldexp(1.0, exponent)!r}' AS DOUBLE)" for exponent in (-power, power))
+    held = f"TRY_CAST(round(LEAST(GREATEST({sql}, {low}), {high}) * {scale}) AS HUGEINT)"
+    return f"CASE WHEN {sql} IS NOT NULL THEN {held} END", step
+
+
+def over_sql(source: Relation, function: Over) -> str:
+    """A window function in SQL."""
+    names = names_of(source)
+    parts = [canonical(each, names) for each in function.partition]
+    over = _clause("PARTITION BY", [*units_of(source), *parts]) + _clause(
+        "ORDER BY", _order(source, function)
+    )
+    over += f" ROWS BETWEEN {function.rows[0]} AND {function.rows[1]}" if function.rows else ""
+    kind, argument = function.kind, function.argument
+    match kind:
+        case "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist":
+            return f"{kind}() OVER ({over.strip()})"
+        case "ntile":
+            return f"ntile({function.offset}) OVER ({over.strip()})"
+    if argument is not None and kind in _TIED:
+        offset = f", {function.offset}" if kind in ("lag", "lead", "nth_value") else ""
+        return f"{kind}({canonical(argument, names)}{offset}) OVER ({over.strip()})"
+    return folded_sql(source, function, f" OVER ({over.strip()})")
+
+
+def _clause(words: str, items: Sequence[str]) -> str:
+    return f" {words} {', '.join(items)}" if items else ""
+
+
+def _order(source: Relation, function: Over) -> list[str]:
+    """The order asked for, and all columns after it where rows equal in it would be told apart."""
+    names = names_of(source)
+    order = [
+        " ".join((canonical(by, names), "DESC" if down else "ASC", _NULLS[first]))
+        for by, down, first in function.order
+    ]
+    if function.kind in _TIED or function.rows is not None:
+        order += [f"{name} NULLS LAST" for name in names]
+    return order

@@ -1,0 +1,94 @@
+"""`ask`: from SQL to a `Question`.
+
+    >>> from dalenius.privacy.unit import Unit
+    >>> from dalenius.tables.schema import Private, Schema
+    >>> visits = Private("visits", {"patient_id": "integer", "ward": "text"}, Unit("patient", "patient_id"))
+    >>> question = ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", Schema((visits,)))
+    >>> [output.name for output in question.outputs], question.keys is None
+    (['ward', 'n'], True)
+
+The outermost SELECT is what is answered privately; everything below it is done within units.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sqlglot import ParseError, TokenError, exp, parse
+
+from dalenius.errors import InvalidArgument
+from dalenius.tables.language.aggregating import Grouping, has_aggregate
+from dalenius.tables.language.outermost import Outermost
+from dalenius.tables.language.public_keys import Given
+from dalenius.tables.language.queries import Environment, aliases_of, items_of, key_nodes, read_from
+from dalenius.tables.language.reading import Reader, only
+from dalenius.tables.language.refusals import refuse
+from dalenius.tables.question import Question
+from dalenius.tables.schema import Schema, is_unicode
+
+# What sqlglot has to say of statements it cannot parse, we say ourselves, in an error.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+_LONGEST = 200_000
+"""Characters of a query, and a tenth of those of what is read."""
+_CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_",
+)  # fmt: skip
+
+
+def ask(sql: str, schema: Schema, *, keys: Given | None = None, dialect: str = "duckdb") -> Question:
+    """The question that a query asks. No data is read, but for public tables that list the groups."""
+    try:
+        return question_of(parsed(sql, dialect), schema, keys)
+    except RecursionError:
+        raise InvalidArgument(
+            "The query is nested too deeply.", remedy="Write it with fewer parentheses and subqueries."
+        ) from None
+
+
+def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
+    """The one SELECT that a text holds."""
+    if not isinstance(sql, str) or len(sql) > _LONGEST or not is_unicode(sql):
+        raise InvalidArgument(
+            "The query is no text of whole characters, or too long.",
+            remedy=f"Send at most {_LONGEST} characters, and no lone surrogates.",
+        )
+    try:
+        statements = [each for each in parse(sql, dialect=dialect) if each is not None]
+    except (ParseError, TokenError) as error:
+        raise InvalidArgument(_place(error), remedy="Mend the query at this place.") from None
+    if len(statements) != 1:
+        raise refuse("statement other than one SELECT")
+    statement = statements[0].unnest() if isinstance(statements[0], exp.Subquery) else statements[0]
+    if isinstance(statement, exp.SetOperation):
+        raise refuse("UNION ALL of answers")
+    if not isinstance(statement, exp.Select):
+        raise refuse("statement other than one SELECT")
+    return statement
+
+
+def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:
+    """The question that a parsed SELECT asks."""
+    if select.args.get("distinct"):
+        answer = any(has_aggregate(each) for each in select.expressions)
+        raise refuse("SELECT DISTINCT of an answer" if answer else "SELECT DISTINCT of rows")
+    if select.args.get("qualify") or select.args.get("windows"):
+        raise refuse("window in a grouped or outermost SELECT")
+    only(select, *_CLAUSES)
+    relation, scope = read_from(select, Environment(schema).opened(select))
+    if relation.facts.public:
+        raise refuse("query without a private table")
+    items = items_of(select, scope)
+    if not select.args.get("group") and not any(has_aggregate(node) for _, node in items):
+        raise refuse("SELECT of rows")
+    rows = Reader(scope, aliases_of(select))
+    nodes = key_nodes(select, scope)
+    grouping = Grouping(rows, list(dict.fromkeys(rows.read(node) for node in nodes)))
+    return Outermost(select, schema, relation, grouping, items).question(given)
+
+
+def _place(error: ParseError | TokenError) -> str:
+    details = getattr(error, "errors", None) or [{}]
+    line, column = details[0].get("line"), details[0].get("col")
+    where = f" at line {line}, column {column}" if line else ""
+    return f"The query cannot be read{where}."
