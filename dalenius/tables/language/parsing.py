@@ -56,7 +56,8 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
     try:
         statements = [each for each in parse(sql, dialect=dialect) if each is not None]
     except (ParseError, TokenError) as error:
-        raise InvalidArgument(_place(error), remedy="Mend the query at this place.") from None
+        remedy = "Mend it there; a query reads like SELECT ward, COUNT(*) FROM visits GROUP BY ward."
+        raise InvalidArgument(_place(error), remedy=remedy) from None
     if len(statements) != 1:
         raise refuse("statement other than one SELECT")
     statement = statements[0].unnest() if isinstance(statements[0], exp.Subquery) else statements[0]

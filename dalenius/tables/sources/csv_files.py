@@ -104,6 +104,11 @@ def _common(paths: tuple[str, ...]) -> Header:
 def _header(path: str) -> Header:
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         line = file.readline(_LONGEST).decode("utf-8-sig", "replace")
+    if not line:
+        raise InvalidArgument(
+            "The file is empty: it has not even a line of the columns' names.",
+            remedy="Check how it was written, or begin it with such a line.",
+        )
     plain = line.rstrip("\r\n")
     # What is within quotes separates nothing; a quote that is not closed would go on in the next line.
     bare = re.sub('"[^"]*"', "", plain)

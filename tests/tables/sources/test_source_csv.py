@@ -21,7 +21,7 @@ LINES = "".join(f"{i},A\n" for i in range(20))
 def test_files_that_begin_otherwise_are_refused(tmp_path: Path, other: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,ward\n{LINES}")
     (tmp_path / "b.csv").write_text(f"{other}{LINES}" if other else "")
-    with pytest.raises(InvalidArgument, match=r"(first|same) line"):
+    with pytest.raises(InvalidArgument, match="(first|same) line|file is empty"):
         open_source(tmp_path / "*.csv", "visits")
 
 
@@ -85,3 +85,9 @@ def test_too_many_cells_and_too_few(tmp_path: Path) -> None:
     found = engine.public("SELECT id, ward FROM visits WHERE id > 30 ORDER BY id")
     assert found == [{"id": 31, "ward": "B"}, {"id": 32, "ward": None}, {"id": 34, "ward": "C"}]
     engine.close()
+
+
+def test_an_empty_file_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "nothing.csv").touch()
+    with pytest.raises(InvalidArgument, match="The file is empty"):
+        open_source(tmp_path / "nothing.csv")
