@@ -21,7 +21,7 @@ LINES = "".join(f"{i},A\n" for i in range(20))
 def test_files_that_begin_otherwise_are_refused(tmp_path: Path, other: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,ward\n{LINES}")
     (tmp_path / "b.csv").write_text(f"{other}{LINES}" if other else "")
-    with pytest.raises(InvalidArgument, match="(first|same) line|file is empty"):
+    with pytest.raises(InvalidArgument, match=r"(first|same) line|file is empty"):
         open_source(tmp_path / "*.csv", "visits")
 
 
