@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -74,11 +75,12 @@ def audit(
     """Attack the mechanism's claim on its worst case, at `delta` (chosen if None)."""
     failure = numbers.delta(_likely(mechanism) if delta is None else delta)
     sure, count = numbers.probability(confidence, "confidence"), numbers.count(trials, "trials", least=100)
-    first, case = count // 5, _most_telling(mechanism, count // 5, float(failure))
-    attack = _attack(mechanism, case, first, float(failure))
+    risk, first = float(1 - sure), count // 5
+    case = _most_telling(mechanism, first, float(failure), risk)
+    attack = _attack(mechanism, case, first, float(failure), risk)
     laws = attack.laws or [mechanism.probabilities(value) for value in case]
     return Audit(
-        attack.lower(mechanism, count - first, float(1 - sure)),
+        attack.lower(mechanism, count - first),
         mechanism.loss.epsilon(failure),
         _attainable(laws, float(failure)),
         float(failure),
@@ -103,12 +105,13 @@ class _Attack:
     score: Scores
     family: str
     delta: float
+    risk: float
     hope: float
     sign: int
     first: int
     level: float
 
-    def lower(self, mechanism: Mechanism, size: int, risk: float) -> float:
+    def lower(self, mechanism: Mechanism, size: int) -> float:
         """The bound from fresh draws."""
         hits = [
             sum(
@@ -117,30 +120,30 @@ class _Attack:
             )
             for v in self.case
         ]
-        least = _clopper(hits[self.first], size, risk / 2, lower=True)
-        most = _clopper(hits[1 - self.first], size, risk / 2, lower=False)
+        least = _clopper(hits[self.first], size, self.risk / 2, lower=True)
+        most = _clopper(hits[1 - self.first], size, self.risk / 2, lower=False)
         return max(0.0, math.log((least - self.delta) / most)) if least > self.delta else 0.0
 
 
-def _most_telling(mechanism: Mechanism, size: int, delta: float) -> Case:
+def _most_telling(mechanism: Mechanism, size: int, delta: float, risk: float) -> Case:
     """The case that promises most, each tried on its share of `size` draws."""
     cases = mechanism.cases()
     if len(cases) == 1:
         return cases[0]
-    attacks = (_attack(mechanism, case, max(1, size // len(cases)), delta) for case in cases)
+    attacks = (_attack(mechanism, case, max(1, size // len(cases)), delta, risk) for case in cases)
     return max(attacks, key=lambda attack: attack.hope).case
 
 
-def _attack(mechanism: Mechanism, case: Case, size: int, delta: float) -> _Attack:
+def _attack(mechanism: Mechanism, case: Case, size: int, delta: float, risk: float) -> _Attack:
     """The event that promises most on `size` draws from each input."""
     known, laws = scores(mechanism, case, size)
     found = []
     for family, score in known.items():
         train = [np.concatenate([*_scored(mechanism, value, size, score)]) for value in case]
         for sign, first in ((1, 0), (1, 1), (-1, 0), (-1, 1)):
-            hope, level = _hope(train, sign, first, delta)
+            hope, level = _hope(train, sign, first, delta, risk)
             hope *= 1 if family == EXACT or hope < 0 else DOUBT
-            found.append(_Attack(case, laws, score, family, delta, hope, sign, first, level))
+            found.append(_Attack(case, laws, score, family, delta, risk, hope, sign, first, level))
     return max(found, key=lambda attack: attack.hope)
 
 
@@ -151,19 +154,22 @@ def _scored(mechanism: Mechanism, value: Any, size: int, score: Scores) -> Itera
         yield score(mechanism.sample(value, min(max(1, AT_ONCE // width), size - start)))
 
 
-def _hope(train: list[Floats], sign: int, first: int, delta: float) -> tuple[float, float]:
-    """The best bound to be hoped for of this direction, and its threshold."""
+def _hope(train: list[Floats], sign: int, first: int, delta: float, risk: float) -> tuple[float, float]:
+    """The best bound that the training draws alone would show of this direction, and its threshold."""
     a, b = (np.sort(sign * train[k]) for k in (first, 1 - first))
     levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.0, 1.0, LEVELS)))
-    p = 1 - np.searchsorted(a, levels) / len(a)
-    q = 1 - np.searchsorted(b, levels) / len(b)
-    # What the exact intervals will cost is foreseen by so many of their standard deviations.
-    spread = 2.6
-    least = p - spread * np.sqrt(np.maximum(p * (1 - p), 1 / len(a)) / len(a)) - delta
-    most = q + spread * np.sqrt(np.maximum(q * (1 - q), 1 / len(b)) / len(b)) + 4 / len(b)
+    least = _wilson(1 - np.searchsorted(a, levels) / len(a), len(a), risk / 2, -1) - delta
+    most = _wilson(1 - np.searchsorted(b, levels) / len(b), len(b), risk / 2, +1)
     hopes = np.where(least > 0, np.log(np.maximum(least, 1e-300) / most), -math.inf)
     best = int(np.argmax(hopes))
     return float(hopes[best]), float(levels[best])
+
+
+def _wilson(shares: Floats, trials: int, risk: float, side: int) -> Floats:
+    """One side of Wilson's interval: close to the exact one, and quick for many shares."""
+    z = -NormalDist().inv_cdf(risk)
+    spread = np.sqrt(shares * (1 - shares) / trials + (z / (2 * trials)) ** 2)
+    return np.asarray((shares + z * z / (2 * trials) + side * z * spread) / (1 + z * z / trials))
 
 
 def _clopper(hits: int, trials: int, risk: float, *, lower: bool) -> float:
