@@ -125,13 +125,13 @@ class Filled:
         from dalenius.ledger.entry import Entry
 
         terms = self.people.terms
-        said = {loss: Charge(loss, loss, terms.cost(loss), "ana", "wards").fields for loss in self.losses}
+        said = {loss: Charge(loss, loss, terms.price(loss), "ana", "wards").fields for loss in self.losses}
         with self.ledger.store.write(durable=False) as transaction:
-            total = balances.total(transaction, terms.name, "", terms.limit)
+            total = balances.total(transaction, terms.name, terms.limit)
             at = moment(transaction.head())
             for _ in range(count):
                 loss = self.loss
-                cost = terms.cost(loss)
+                cost = terms.price(loss).cost
                 total = total + cost
                 costs = {"cost": cost.to_json(), "total": total.to_json(), "allowances": {}}
                 entry = Entry.following(
@@ -139,7 +139,6 @@ class Filled:
                 )
                 transaction.append(entry)
             assert terms.limit.accepts(total)
-            transaction.set_balance(terms.name, "", total.to_json())
 
     def record(self) -> None:
         self.people.record(self.loss, by="ana", purpose="wards")

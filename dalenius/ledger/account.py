@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
-from dalenius.ledger.balances import RULE, TOTAL, Cell, Noted
+from dalenius.ledger.balances import RULE, Cell, Noted
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
 from dalenius.ledger.entry import Entry
@@ -112,14 +112,14 @@ class Account:
         Where the loss is stated for smaller units of which one unit of this account has at most `per_unit`,
         the group is charged.
         """
-        entry = self._charge(loss, per_unit, "reserve", by=by, purpose=purpose, note=note)
+        entry = self._charge(loss, per_unit, "reserve", by, purpose, note)
         return Reservation(self, loss, entry, same_unit=per_unit == 1)
 
     def record(
         self, loss: Loss, *, by: str = "", purpose: str = "", note: str = "", per_unit: int = 1
     ) -> Entry:
         """Charge something made elsewhere."""
-        return self._charge(loss, per_unit, "record", by=by, purpose=purpose, note=note)
+        return self._charge(loss, per_unit, "record", by, purpose, note)
 
     def plan(self, losses: Iterable[Loss], *, by: str, purpose: str = "", note: str = "") -> Reservation:
         """Charge a batch whose losses are all fixed now as one, composed as tightly as fixed losses allow."""
@@ -146,24 +146,24 @@ class Account:
     def accepts(self, loss: Loss, *, by: str = "", purpose: str = "") -> bool:
         """Whether a charge would be accepted now. Nothing is charged."""
         _texts(by=by, purpose=purpose)
-        asked = self._asked(loss, 1, by=by, purpose=purpose)
+        asked = self._asked(loss, 1, by, purpose)
         with self.ledger.store.read() as snapshot:
             return accepted(snapshot, self.terms, asked, seen_at(snapshot.head()))
 
     def check(self, loss: Loss, *, by: str = "", purpose: str = "", per_unit: int = 1) -> None:
         """Refuse as a charge would. Nothing is charged."""
         _texts(by=by, purpose=purpose)
-        asked = self._asked(loss, per_unit, by=by, purpose=purpose)
+        asked = self._asked(loss, per_unit, by, purpose)
         try:
             with self.ledger.store.read() as snapshot:
                 weighed(snapshot, self.terms, asked, seen_at(snapshot.head()))
         except TooMuch as found:
             raise self._refusal(asked, per_unit, found.allowance) from None
 
-    def _charge(self, loss: Loss, per_unit: int, event: str, **said: str) -> Entry:
-        _texts(**said)
+    def _charge(self, loss: Loss, per_unit: int, event: str, by: str, purpose: str, note: str) -> Entry:
+        _texts(by=by, purpose=purpose, note=note)
         # Measured before the ledger is held; a refusal is explained after it.
-        asked = self._asked(loss, per_unit, **said)
+        asked = self._asked(loss, per_unit, by, purpose, note)
         try:
             with self.ledger.store.write(durable=True) as transaction:
                 self.ledger.guard(transaction)
@@ -175,11 +175,11 @@ class Account:
         self.ledger.anchored(entry)
         return entry
 
-    def _asked(self, loss: Loss, per_unit: int, **said: str) -> Charge:
+    def _asked(self, loss: Loss, per_unit: int, by: str, purpose: str, note: str = "") -> Charge:
         """A charge of a loss, measured."""
         seen = self._seen(loss, per_unit)
-        cost = self.terms.cost(seen) if self._cell is None else self.terms.cell_cost(seen)
-        return Charge(loss, seen, cost, **said, cell=self._cell, per_unit=per_unit)
+        price = self.terms.price(seen) if self._cell is None else self.terms.cell_price(seen)
+        return Charge(loss, seen, price, by, purpose, note, self._cell, per_unit)
 
     def _seen(self, loss: Loss, per_unit: int) -> Loss:
         """A loss as the account's unit sees it."""
@@ -210,7 +210,7 @@ class Account:
         kept, at = self._noted()
 
         def fits(loss: Loss) -> bool:
-            other = self._asked(loss, per_unit, by=asked.by, purpose=asked.purpose)
+            other = self._asked(loss, per_unit, asked.by, asked.purpose)
             return accepted(kept, self.terms, other, at)
 
         return refusal(self.terms, asked, allowance, room(kept, self.terms, asked, at), fits)
@@ -285,10 +285,10 @@ class Account:
         """The same for one analyst and purpose, whose allowances count."""
         kept, at = self._noted()
         none = Pure(0, relation=self.unit.relation if self._cell is None else "add_remove")
-        asked = self._asked(none, 1, by=by, purpose=purpose)
+        asked = self._asked(none, 1, by, purpose)
 
         def fits(loss: Loss) -> bool:
-            return accepted(kept, self.terms, self._asked(loss, 1, by=by, purpose=purpose), at)
+            return accepted(kept, self.terms, self._asked(loss, 1, by, purpose), at)
 
         delta = self.terms.limit.delta
         loss = largest(room(kept, self.terms, asked, at), delta, fits)
@@ -314,7 +314,7 @@ class Account:
         return self.ledger.signed(release)
 
     def _total(self, snapshot: Snapshot) -> Cost:
-        return balances.total(snapshot, self.name, TOTAL, self.terms.limit)
+        return balances.total(snapshot, self.name, self.terms.limit)
 
     def __repr__(self) -> str:
         return f"Account({self.name!r}, {self.unit}, {self.budget})"

@@ -1,6 +1,7 @@
 """The balances of an account, and what a charge does to them.
 
-    ""                    the total of the account, divisions included
+The total of the account, divisions included, is what its newest charge states. Beside the entries are kept:
+
     "allowance 3 2026-11" the total of an allowance, in one window if it has one
     "cell wards A"        the total of the releases about one cell of a division
     "top wards"           the largest totals among the cells: what the division adds to the account
@@ -20,7 +21,6 @@ from dalenius.ledger.store import Transaction
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 
-TOTAL = ""
 RULE = "rule "
 ALLOWANCE = "allowance "
 
@@ -46,6 +46,9 @@ class Cell:
 class Balances(Protocol):
     """Where balances are looked up."""
 
+    def total(self, account: str) -> str | None:
+        """The total of the account; None before any charge."""
+
     def balance(self, account: str, scope: str) -> str | None:
         """That of one scope; None where none was set."""
 
@@ -57,10 +60,15 @@ class Noted:
     """The balances that one charge looks at, taken down, so that the ledger need not be held meanwhile."""
 
     def __init__(self, kept: Balances, account: str, cell: Cell | None) -> None:
-        scopes = [TOTAL] if cell is None else [TOTAL, cell.scope, cell.top]
+        self._total = kept.total(account)
+        scopes = [] if cell is None else [cell.scope, cell.top]
         found = {scope: kept.balance(account, scope) for scope in scopes}
         rules = kept.balances(account, RULE) | kept.balances(account, ALLOWANCE)
         self._texts = {scope: text for scope, text in found.items() if text is not None} | rules
+
+    def total(self, account: str) -> str | None:
+        """The total of the account; None before any charge."""
+        return self._total
 
     def balance(self, account: str, scope: str) -> str | None:
         """That of one scope; None where none was set."""
@@ -77,38 +85,36 @@ def allowances(snapshot: Balances, account: str) -> list[Allowance]:
     return [Allowance.from_json(text) for text in kept.values()] if kept else []
 
 
-def total(snapshot: Balances, account: str, scope: str, limit: Filter) -> Cost:
-    """A balance; nothing where none was set."""
-    text = snapshot.balance(account, scope)
-    return limit.nothing if text is None else Cost.from_json(text)
+def total(snapshot: Balances, account: str, limit: Filter) -> Cost:
+    """The total of the account; nothing before any charge."""
+    return _read(snapshot.total(account), limit)
 
 
-def changed(kept: Balances, account: str, cost: Cost, cell: Cell | None, limit: Filter) -> dict[str, str]:
-    """The new balances of the account, and of a cell where the charge is about one, by scope."""
-    return raised(kept, account, cost, cell, limit)[1]
+def part(snapshot: Balances, account: str, scope: str, limit: Filter) -> Cost:
+    """The total of one scope; nothing where none was set."""
+    return _read(snapshot.balance(account, scope), limit)
 
 
 def raised(
     kept: Balances, account: str, cost: Cost, cell: Cell | None, limit: Filter
 ) -> tuple[Cost, dict[str, str]]:
-    """The new total as well."""
-    whole = total(kept, account, TOTAL, limit)
+    """The new total of the account, and the balances of a cell where the charge is about one, by scope."""
+    whole = total(kept, account, limit)
     if cell is None:
-        whole = whole + cost
-        return whole, {TOTAL: whole.to_json()}
-    own = total(kept, account, cell.scope, limit) + cost
+        return whole + cost, {}
+    own = part(kept, account, cell.scope, limit) + cost
     known = _top(kept, account, cell)
     top = own if known is None else Cost.largest((known, own))
     whole = _replaced(whole, known or limit.nothing, top)
-    return whole, {TOTAL: whole.to_json(), cell.scope: own.to_json(), cell.top: top.to_json()}
+    return whole, {cell.scope: own.to_json(), cell.top: top.to_json()}
 
 
 def before(kept: Balances, account: str, cell: Cell | None, limit: Filter) -> Cost:
     """What a charge adds up with: the total, or for a cell the total as if it were the largest."""
-    whole = total(kept, account, TOTAL, limit)
+    whole = total(kept, account, limit)
     if cell is None:
         return whole
-    own = total(kept, account, cell.scope, limit)
+    own = part(kept, account, cell.scope, limit)
     return _replaced(whole, _top(kept, account, cell) or limit.nothing, own)
 
 
@@ -116,6 +122,10 @@ def write(transaction: Transaction, account: str, balances: dict[str, str]) -> N
     """Set them."""
     for scope, text in balances.items():
         transaction.set_balance(account, scope, text)
+
+
+def _read(text: str | None, limit: Filter) -> Cost:
+    return limit.nothing if text is None else Cost.from_json(text)
 
 
 def _top(kept: Balances, account: str, cell: Cell) -> Cost | None:

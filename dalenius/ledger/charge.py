@@ -6,24 +6,21 @@ charged in full. Everything that decides, the losses and the filters, is public.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dalenius.errors import BudgetExceeded, ClockWentBack
 from dalenius.ledger import balances
-from dalenius.ledger.balances import TOTAL, Balances, Cell
+from dalenius.ledger.balances import Balances, Cell
 from dalenius.ledger.budget import stated
 from dalenius.ledger.entry import Entry, Head
 from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Transaction
-from dalenius.ledger.terms import Terms, cell_cost
+from dalenius.ledger.terms import Price, Terms, cell_cost
 from dalenius.losses.cost import Cost
 from dalenius.losses.gauges import largest_loss
 from dalenius.losses.loss import Loss
@@ -33,14 +30,13 @@ PATIENCE = timedelta(seconds=5)
 """How far back a clock may step, as clocks do when they are set right; entries keep the later time."""
 
 
-@dataclass(frozen=True)
-class Charge:
+class Charge(NamedTuple):
     """A loss to be charged, as the account's unit sees it, and for whom and what."""
 
     stated: Loss
     """As its mechanism states it, which may be for smaller units, or under another relation."""
     loss: Loss
-    cost: Cost
+    price: Price
     """On the gauges of the account."""
     by: str = ""
     purpose: str = ""
@@ -53,12 +49,7 @@ class Charge:
         """As an entry states it."""
         cell = None if self.cell is None else {"division": self.cell.division, "name": self.cell.name}
         said = {"by": self.by, "purpose": self.purpose, "note": self.note, "cell": cell}
-        return {"loss": _plain(self.loss), "per_unit": self.per_unit, **said}
-
-
-@lru_cache(maxsize=1024)
-def _plain(loss: Loss) -> Any:
-    return json.loads(loss.to_json())
+        return {"loss": self.price.loss, "per_unit": self.per_unit, **said}
 
 
 class TooMuch(Exception):
@@ -74,7 +65,7 @@ def charge(transaction: Transaction, terms: Terms, asked: Charge, event: str) ->
     head = transaction.head()
     at = moment(head)
     fresh, costs = weighed(transaction, terms, asked, at)
-    fields = asked.fields | {"total": fresh[TOTAL], **costs}
+    fields = asked.fields | costs
     entry = Entry.following(head, account=terms.name, event=event, at=at, fields=fields)
     transaction.append(entry)
     balances.write(transaction, terms.name, fresh)
@@ -82,19 +73,19 @@ def charge(transaction: Transaction, terms: Terms, asked: Charge, event: str) ->
 
 
 def weighed(kept: Balances, terms: Terms, asked: Charge, at: str) -> tuple[dict[str, str], dict[str, Any]]:
-    """The balances with a charge, and what it costs on the account and on each allowance; or `TooMuch`."""
-    whole, fresh = balances.raised(kept, terms.name, asked.cost, asked.cell, terms.limit)
+    """The balances after a charge, and as an entry states it: total, cost and shares; or `TooMuch`."""
+    whole, fresh = balances.raised(kept, terms.name, asked.price.cost, asked.cell, terms.limit)
     shares = {}
     # An allowance is asked first: where both refuse, it is the nearer limit.
     for allowance in covering(kept, terms, asked):
         scope, share = allowance.scope(at), _share(terms, allowance, asked)
-        total = balances.total(kept, terms.name, scope, allowance.limit) + share
+        total = balances.part(kept, terms.name, scope, allowance.limit) + share
         if not allowance.limit.accepts(total):
             raise TooMuch(allowance)
         fresh[scope], shares[scope] = total.to_json(), share.to_json()
     if not terms.limit.accepts(whole):
         raise TooMuch
-    return fresh, {"cost": asked.cost.to_json(), "allowances": shares}
+    return fresh, {"total": whole.to_json(), "cost": asked.price.cost.to_json(), "allowances": shares}
 
 
 def _share(terms: Terms, allowance: Allowance, asked: Charge) -> Cost:
@@ -124,7 +115,7 @@ def room(kept: Balances, terms: Terms, asked: Charge, at: str) -> list[Loss]:
     before = balances.before(kept, terms.name, asked.cell, terms.limit)
     left = [terms.limit.left(before, relation)]
     for one in covering(kept, terms, asked):
-        total = balances.total(kept, terms.name, one.scope(at), one.limit)
+        total = balances.part(kept, terms.name, one.scope(at), one.limit)
         left.append(one.limit.left(total, relation))
     return [loss for loss in left if loss is not None] if None not in left else []
 

@@ -10,8 +10,8 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Generic, TypeVar
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
 
 from dalenius.errors import LedgerError, LedgerLocked, LedgerUnreachable
 from dalenius.ledger.pool import Pool, abandon
@@ -19,6 +19,18 @@ from dalenius.ledger.rows import STEPS, Channel, Known, Reading, Writing
 from dalenius.ledger.store import OnStep
 
 C = TypeVar("C")
+
+
+class Lock(Protocol):
+    """One of the threads of a process, or any other."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Wait for it."""
+
+    def release(self) -> None:
+        """Let it go."""
+
+
 _PROCESS = object()
 """Stands for this process: a child that is forked has another, at less than the price of `os.getpid`."""
 
@@ -32,7 +44,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class Database(ABC):
+class Database(ABC, Generic[C]):
     """A store, but for how its transactions begin and who waits for whom."""
 
     steps: tuple[str, ...] = STEPS
@@ -41,45 +53,107 @@ class Database(ABC):
     def __init__(self, timeout: float, on_step: OnStep | None) -> None:
         self.timeout = timeout
         self.on_step = on_step
-        self._known = Known()
+        self.known: Known | None = None
 
     @abstractmethod
-    def _turn(self) -> AbstractContextManager[None]:
+    def take_turn(self) -> Lock:
         """Wait until no other thread of this process writes."""
 
     @abstractmethod
-    def _block(self, durable: bool | None) -> AbstractContextManager[Channel]:
-        """A transaction, committed at the end of the block; one that only reads where `durable` is None."""
+    def leave_turn(self, turn: Lock) -> None:
+        """Let the next thread write."""
+
+    @abstractmethod
+    def begin(self, durable: bool | None) -> tuple[C, Channel]:
+        """A connection inside a transaction; one that only reads where `durable` is None."""
+
+    @abstractmethod
+    def end(self, connection: C, *, ours: bool) -> None:
+        """Take a connection back after its transaction; it is not `ours` in a child of that process."""
 
     @abstractmethod
     def close(self) -> None:
         """Let go of the database; what was written stays."""
 
-    @contextmanager
-    def write(self, durable: bool) -> Iterator[Writing]:
+    def write(self, durable: bool) -> Block[C]:
         """A block that may change the store: exclusive, all or nothing."""
-        with self._turn():
-            known, self._known = self._known, Known()
-            with self._block(durable) as channel:
-                self._step("begin")
-                yield Writing(channel, self._step, known)
-                self._step("before commit")
-            # Only what was committed is known.
-            self._known = known
-            self._step("after commit")
+        return Block(self, durable)
 
     @contextmanager
     def read(self) -> Iterator[Reading]:
         """A block that sees the store as it is now."""
-        with self._block(None) as channel:
+        with self.transaction(None) as channel:
             yield Reading(channel)
 
-    def _step(self, name: str) -> None:
+    @contextmanager
+    def transaction(self, durable: bool | None) -> Iterator[Channel]:
+        """A transaction, committed at the end of the block; one that only reads where `durable` is None."""
+        connection, channel = self.begin(durable)
+        process = _PROCESS
+        try:
+            yield channel
+            channel.commit()
+        except BaseException:
+            channel.rollback()
+            raise
+        finally:
+            self.end(connection, ours=_PROCESS is process)
+
+    def step(self, name: str) -> None:
+        """Say that a write has come so far."""
         if self.on_step is not None:
             self.on_step(name)
 
 
-class Pooled(Database, Generic[C]):
+class Block(Generic[C]):
+    """A write block. Written out where `contextmanager` would do, as every charge passes through it."""
+
+    def __init__(self, database: Database[C], durable: bool) -> None:
+        self._database, self._durable = database, durable
+
+    def __enter__(self) -> Writing:
+        database = self._database
+        self._turn = database.take_turn()
+        try:
+            self._known, database.known = database.known or Known(), None
+            self._connection, self._channel = database.begin(self._durable)
+        except BaseException:
+            database.leave_turn(self._turn)
+            raise
+        self._process = _PROCESS
+        try:
+            database.step("begin")
+            return Writing(self._channel, database.step, self._known)
+        except BaseException:
+            self._leave(False)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._leave(kind is None)
+
+    def _leave(self, well: bool) -> None:
+        database = self._database
+        try:
+            try:
+                if well:
+                    database.step("before commit")
+                    self._channel.commit()
+            except BaseException:
+                well = False
+                raise
+            finally:
+                if not well:
+                    self._channel.rollback()
+                database.end(self._connection, ours=_PROCESS is self._process)
+            if well:
+                # Only what was committed is known.
+                database.known = self._known
+                database.step("after commit")
+        finally:
+            database.leave_turn(self._turn)
+
+
+class Pooled(Database[C]):
     """A database with a connection for each block that is open."""
 
     def __init__(self, pool: Pool[C], timeout: float, on_step: OnStep | None) -> None:
@@ -94,29 +168,26 @@ class Pooled(Database, Generic[C]):
         """Let go of the database; what was written stays."""
         self._pool.close()
 
-    def _turn(self) -> Turn[C]:
-        return Turn(self._pool, self.timeout)
+    def take_turn(self) -> Lock:
+        """Wait until no other thread of this process writes."""
+        pool = self._pool
+        refuse_nesting(pool.writer)
+        turn = pool.turn
+        if not turn.acquire(timeout=self.timeout):
+            raise locked(self.timeout)
+        pool.writer = threading.get_ident()
+        return turn
 
-    @contextmanager
-    def _block(self, durable: bool | None) -> Iterator[Channel]:
+    def leave_turn(self, turn: Lock) -> None:
+        """Let the next thread write; a child process that was forked meanwhile has a turn of its own."""
+        if self._pool.turn is turn:
+            self._pool.writer = None
+        turn.release()
+
+    def begin(self, durable: bool | None) -> tuple[C, Channel]:
+        """A connection and its transaction; an idle one whose server was started again is replaced."""
         if durable is None:
             refuse_nesting(self._pool.writer)
-        connection, channel = self._begun(durable)
-        process = _PROCESS
-        try:
-            yield channel
-            channel.commit()
-        except BaseException:
-            channel.rollback()
-            raise
-        finally:
-            if _PROCESS is process:
-                self._pool.give(connection)
-            else:
-                abandon(connection)
-
-    def _begun(self, durable: bool | None) -> tuple[C, Channel]:
-        """A connection and its transaction; an idle one whose server was started again is replaced."""
         while True:
             connection, used = self._pool.take()
             try:
@@ -130,32 +201,21 @@ class Pooled(Database, Generic[C]):
                 self._pool.give(connection)
                 raise
 
-
-class Turn(Generic[C]):
-    """The right of one thread of this process to write, for as long as it is entered."""
-
-    def __init__(self, pool: Pool[C], timeout: float) -> None:
-        self._pool, self._turn, self._timeout = pool, pool.turn, timeout
-
-    def __enter__(self) -> None:
-        refuse_nesting(self._pool.writer)
-        if not self._turn.acquire(timeout=self._timeout):
-            raise locked(self._timeout)
-        self._pool.writer = threading.get_ident()
-
-    def __exit__(self, *_: object) -> None:
-        # A child process that was forked meanwhile has a turn of its own.
-        if self._pool.turn is self._turn:
-            self._pool.writer = None
-        self._turn.release()
+    def end(self, connection: C, *, ours: bool) -> None:
+        """Take a connection back after its transaction; it is not `ours` in a child of that process."""
+        if ours:
+            self._pool.give(connection)
+        else:
+            abandon(connection)
 
 
 class Lasting:
     """How long a channel may be used: inside its block, in the process that began it."""
 
+    failed = False
+
     def __init__(self) -> None:
         self._process: object = _PROCESS
-        self.failed = False
 
     def check(self) -> None:
         """Refuse once the block is left, and in a child process."""

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from json import encoder
 from typing import Any, NamedTuple
 
 from dalenius.errors import InvalidArgument, LedgerCorrupt, UnknownLedger
@@ -28,7 +29,7 @@ NOTHING = "0" * 64
 """What stands for the hash of the entry before the first."""
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_HEX = "0123456789abcdef"
 _DEEPEST = 32
 _PLAIN = {str, int, bool, type(None)}
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -74,15 +75,15 @@ class Entry:
             raise _wrong("event", f"Use one of {', '.join(EVENTS)}.")
         if not _matches(_MOMENT, self.at):
             raise _wrong("at", "Write it as 2026-01-31T12:00:00.000000Z.")
-        if not _matches(_HASH, self.previous):
+        if type(self.previous) is not str or len(self.previous) != 64 or self.previous.strip(_HEX):
             raise _wrong("previous", "Pass 64 hexadecimal digits.")
         fields = _copied(self.fields, _DEEPEST)
         if not isinstance(fields, dict):
             raise _wrong("fields", "Pass a dict.")
-        stated = {"account": self.account, "at": self.at, "event": self.event, "fields": fields}
-        body, text = _canonical(stated | {"number": self.number, "previous": self.previous})
-        for name, value in (("fields", fields), ("body", text), ("hash", sha256(body).hexdigest())):
-            object.__setattr__(self, name, value)
+        stated = self.__dict__
+        stated["fields"] = fields
+        body, text = _canonical(stated)
+        stated["body"], stated["hash"] = text, sha256(body).hexdigest()
 
     @property
     def head(self) -> Head:
@@ -162,9 +163,11 @@ def _copied(value: object, depth: int) -> Any:
     if type(value) in _PLAIN:
         return value
     if depth and isinstance(value, dict) and set(map(type, value)) <= {str}:
-        return {
-            key: inner if type(inner) in _PLAIN else _copied(inner, depth - 1) for key, inner in value.items()
-        }
+        copy = value.copy()
+        for key, inner in value.items():
+            if type(inner) not in _PLAIN:
+                copy[key] = _copied(inner, depth - 1)
+        return copy
     if depth and isinstance(value, list | tuple):
         return [_copied(inner, depth - 1) for inner in value]
     raise InvalidArgument(
@@ -173,9 +176,22 @@ def _copied(value: object, depth: int) -> Any:
     )
 
 
+def _writer() -> Callable[[object], str]:
+    """`_JSON.encode`, whose inner encoder, where it is the fast one, is made once and not for every text."""
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return _JSON.encode
+    quoted = encoder.encode_basestring
+    pieces = make(None, _JSON.default, quoted, None, ":", ",", True, False, False)
+    return lambda stated: "".join(pieces(stated, 0))
+
+
+_encoded = _writer()
+
+
 def _canonical(stated: dict[str, Any]) -> tuple[bytes, str]:
     try:
-        text = _JSON.encode(stated)
+        text = _encoded(stated)
         return text.encode(), text
     except ValueError:
         raise InvalidArgument(

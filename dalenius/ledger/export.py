@@ -35,7 +35,7 @@ def as_row(entry: Entry) -> list[str]:
         _quiet(fields.get("by", "")),
         _quiet(fields.get("purpose", "")),
         "" if cell is None else _quiet(f"{cell['division']}={cell['name']}"),
-        "" if loss is None else spelled(Loss.from_json(json.dumps(loss))),
+        "" if loss is None else spelled(Loss.from_json(loss)),
         str(fields.get("reservation", "")),
         _quiet(fields.get("note", "")),
         entry.hash,

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from dalenius.errors import LedgerError
-from dalenius.ledger.database import Database, locked, refuse_nesting
+from dalenius.ledger.database import Database, Lock, locked, refuse_nesting
+from dalenius.ledger.rows import Channel
 from dalenius.ledger.sqlite import TABLES, Connection, SqliteChannel
 from dalenius.ledger.sqlite_trouble import Trouble
 from dalenius.ledger.store import TIMEOUT, OnStep
 
 
-class MemoryStore(Database):
+class MemoryStore(Database[Connection]):
     """A ledger that ends with its process."""
 
     def __init__(self, *, timeout: float = TIMEOUT, on_step: OnStep | None = None) -> None:
@@ -32,13 +31,14 @@ class MemoryStore(Database):
 
     def close(self) -> None:
         """Forget everything."""
-        with self._turn():
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        turn = self.take_turn()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.leave_turn(turn)
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def take_turn(self) -> Lock:
+        """Wait until no other thread reads or writes."""
         if os.getpid() != self._process:
             raise LedgerError(
                 "A ledger in memory cannot be shared with another process.", remedy="Use one in a file."
@@ -46,25 +46,27 @@ class MemoryStore(Database):
         refuse_nesting(self._writer)
         if not self._turns.acquire(timeout=self.timeout):
             raise locked(self.timeout)
-        try:
-            yield
-        finally:
-            self._turns.release()
+        return self._turns
 
-    @contextmanager
-    def _block(self, durable: bool | None) -> Iterator[SqliteChannel]:
+    def leave_turn(self, turn: Lock) -> None:
+        """Let the next thread in."""
+        turn.release()
+
+    def begin(self, durable: bool | None) -> tuple[Connection, Channel]:
         """Reading needs no transaction, as no other thread writes meanwhile; this one may."""
-        with self._turn():
+        turn = self.take_turn()
+        try:
             if self._connection is None:
                 raise LedgerError("The ledger was closed.", remedy="Open another.")
             begin, writer = (None, None) if durable is None else ("BEGIN", threading.get_ident())
             channel = SqliteChannel(self._connection, self._trouble, begin)
-            self._writer = writer
-            try:
-                yield channel
-                channel.commit()
-            except BaseException:
-                channel.rollback()
-                raise
-            finally:
-                self._writer = None
+        except BaseException:
+            self.leave_turn(turn)
+            raise
+        self._writer = writer
+        return self._connection, channel
+
+    def end(self, connection: Connection, *, ours: bool) -> None:
+        """Let the next thread in; a child of this process cannot get here."""
+        self._writer = None
+        self.leave_turn(self._turns)

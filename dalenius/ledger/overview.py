@@ -8,7 +8,6 @@ held if there were no others; these do not add up, as privacy loss composes bett
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.ledger import balances
 from dalenius.ledger.account import Account
-from dalenius.ledger.balances import TOTAL, Cell
+from dalenius.ledger.balances import Cell
 from dalenius.ledger.budget import stated
 from dalenius.ledger.charge import moment
 from dalenius.ledger.entry import Entry
@@ -117,7 +116,7 @@ def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overv
     """An account at a glance; `brief` does without who spent what, for which all entries are read."""
     terms, left = account.terms, account.left
     with account.ledger.store.read() as snapshot:
-        total = balances.total(snapshot, terms.name, TOTAL, terms.limit)
+        total = balances.total(snapshot, terms.name, terms.limit)
         ruler = Ruler(terms.limit, total)
         tally = None if brief else Tally(terms, snapshot.entries(account=terms.name))
         return Overview(
@@ -147,6 +146,10 @@ class Sum:
     def __post_init__(self) -> None:
         self.whole = self.terms.limit.nothing
 
+    def total(self, account: str) -> str:
+        """Of all of them."""
+        return self.whole.to_json()
+
     def balance(self, account: str, scope: str) -> str | None:
         """That of one scope."""
         return self.kept.get(scope)
@@ -162,12 +165,8 @@ class Sum:
             self.whole = self.whole + cost
             return
         terms = self.terms
-        self.kept.update(balances.changed(self, terms.name, cost, cell, terms.limit))
-
-    @property
-    def total(self) -> Cost:
-        """What they come to."""
-        return self.whole + balances.total(self, self.terms.name, TOTAL, self.terms.limit)
+        self.whole, fresh = balances.raised(self, terms.name, cost, cell, terms.limit)
+        self.kept.update(fresh)
 
 
 class Tally:
@@ -208,7 +207,7 @@ class Ruler:
 
     def spenders(self, sums: dict[str, Sum]) -> tuple[Spender, ...]:
         """The largest first."""
-        found = ((name, one.total, one.charges) for name, one in sums.items())
+        found = ((name, one.whole, one.charges) for name, one in sums.items())
         rows = [Spender(name, self.share(t), upward(self.limit.spent(t)), n) for name, t, n in found]
         return tuple(sorted(rows, key=lambda row: (-row.share, row.name)))
 
@@ -224,7 +223,7 @@ class Ruler:
             purpose=fields.get("purpose", ""),
             note=fields.get("note", ""),
             cell=cell and f"{cell['division']}={cell['name']}",
-            loss=spelled(Loss.from_json(json.dumps(fields["loss"]))) if charge else None,
+            loss=spelled(Loss.from_json(fields["loss"])) if charge else None,
             share=self.share(Cost.from_json(fields["cost"])) if charge else None,
             reservation=fields.get("reservation"),
         )
@@ -242,7 +241,7 @@ def _reserved(snapshot: Snapshot, account: str) -> list[Entry]:
 def _allowances(snapshot: Snapshot, terms: Terms) -> Iterator[Allowed]:
     at = moment(snapshot.head())
     for one in balances.allowances(snapshot, terms.name):
-        total = balances.total(snapshot, terms.name, one.scope(at), one.limit)
+        total = balances.part(snapshot, terms.name, one.scope(at), one.limit)
         window = one.window and f"{one.window} {window_of(at, one.window)}"
         left = 1 - float(one.limit.fullness(total))
         yield Allowed(one.number, one.by, one.purpose, window, stated(one.limit), left)

@@ -149,16 +149,16 @@ class PostgresStore(Pooled["Connection[Row]"]):
         return connection
 
     def _create_tables(self) -> None:
-        with self._block(None) as channel:
+        with self.transaction(None) as channel:
             there = self._is_ledger(channel)
         if there:
             return
-        with self._block(True) as channel:
+        with self.transaction(True) as channel:
             if not self._is_ledger(channel):
                 channel.run(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
                 channel.run(TABLES.replace("SCHEMA.", f"{self._schema}."))
                 channel.run("INSERT INTO ledger (version) VALUES (?)", VERSION)
-                self._step("create tables")
+                self.step("create tables")
 
     def _is_ledger(self, channel: Channel) -> bool:
         """Whether it is one of this version; False where it is empty; anything else is refused."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dalenius.errors import InvalidArgument, LedgerCorrupt, LedgerError
@@ -36,6 +37,11 @@ _HEAD = "SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1"
 _NEWEST = "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
 _COUNT = "SELECT count(*) FROM entries"
 _ENTRIES = "SELECT number, account, hash, body FROM entries WHERE number > ? AND number <= ?"
+_STATING = (
+    "SELECT number, account, hash, body FROM entries WHERE account = ? AND body LIKE ? ORDER BY number DESC"
+)
+_STATES_TOTAL = '%"total":%'
+_APPEND = "INSERT INTO entries (number, account, hash, body) VALUES (?, ?, ?, ?)"
 _RESERVATIONS = "SELECT number, account, owner, text FROM reservations"
 _BALANCES = "SELECT scope, text FROM balances WHERE account = ? AND scope >= ? AND scope < ? ORDER BY scope"
 _SET_BALANCE = (
@@ -105,6 +111,11 @@ class Reading:
         """What was noted of every account, in the order of their names."""
         return dict(self._channel.rows("SELECT name, text FROM accounts ORDER BY name"))
 
+    def total(self, account: str) -> str | None:
+        """The `total` that the newest entry of an account states, of those that state one; None before."""
+        stated = map(_entry, self._channel.stream(_STATING, _plain(account), _STATES_TOTAL))
+        return next((entry.fields["total"] for entry in stated if "total" in entry.fields), None)
+
     def balance(self, account: str, scope: str) -> str | None:
         """The balance of one scope of an account; None where none was set."""
         sql = "SELECT text FROM balances WHERE account = ? AND scope = ?"
@@ -131,12 +142,14 @@ class Known:
 
     def __init__(self) -> None:
         self.head: Head | None = None
+        self.totals: dict[str, str | None] = {}
         self.balances: dict[tuple[str, str], str | None] = {}
         self.found: dict[tuple[str, str], dict[str, str]] = {}
 
     def forget(self) -> None:
         """Know nothing."""
         self.head = None
+        self.totals.clear()
         self.balances.clear()
         self.found.clear()
 
@@ -161,6 +174,14 @@ class Writing(Reading):
             self._head = self._known.head = super().head()
         return self._head
 
+    def total(self, account: str) -> str | None:
+        """The `total` that the newest entry of an account states, of those that state one; None before."""
+        self._channel.check()
+        kept = self._known.totals
+        if account not in kept:
+            kept[account] = super().total(account)
+        return kept[account]
+
     def balance(self, account: str, scope: str) -> str | None:
         """The balance of one scope of an account; None where none was set."""
         self._channel.check()
@@ -184,9 +205,10 @@ class Writing(Reading):
                 f"Entry {entry.number} does not follow the newest one.",
                 remedy="Make it with Entry.following from the head of this transaction.",
             )
-        sql = "INSERT INTO entries (number, account, hash, body) VALUES (?, ?, ?, ?)"
-        self._channel.run(sql, entry.number, _plain(entry.account), entry.hash, entry.body)
+        self._channel.run(_APPEND, entry.number, _name(entry.account), entry.hash, entry.body)
         self._head = self._known.head = entry.head
+        if "total" in entry.fields:
+            self._known.totals[entry.account] = entry.fields["total"]
         self._step("append")
 
     def add_account(self, name: str, text: str) -> None:
@@ -236,6 +258,12 @@ def _entry(row: Row) -> Entry:
             remedy="Restore the ledger from a backup and compare it with an anchor.",
         )
     return entry
+
+
+@lru_cache(maxsize=1024)
+def _name(text: str) -> str:
+    """A plain text that comes often."""
+    return _plain(text)
 
 
 def _plain(text: str) -> str:

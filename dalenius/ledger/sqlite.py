@@ -66,7 +66,7 @@ class SqliteChannel(Lasting):
     def __init__(self, connection: Connection, trouble: Trouble, begin: str | None) -> None:
         super().__init__()
         self._connection, self._trouble = connection, trouble
-        self._streams: list[sqlite3.Cursor] = []
+        self._streams: tuple[sqlite3.Cursor, ...] = ()
         self._begun = begin is not None
         if begin is not None:
             self.run(begin)
@@ -82,7 +82,7 @@ class SqliteChannel(Lasting):
     def stream(self, sql: str, *values: object) -> Iterator[Row]:
         """The rows of a long answer, few at a time."""
         cursor = self._execute(sql, values)
-        self._streams.append(cursor)
+        self._streams += (cursor,)
         return (row for rows in iter(lambda: self._fetched(cursor, _AT_A_TIME), []) for row in rows)
 
     def commit(self) -> None:
@@ -116,8 +116,8 @@ class SqliteChannel(Lasting):
 
     def _close(self) -> bool:
         ours = self.end()
-        while ours and self._streams:
-            self._streams.pop().close()
+        for cursor in self._streams if ours else ():
+            cursor.close()
         return ours
 
 
@@ -130,13 +130,14 @@ class SqliteStore(Pooled[Connection]):
         self, path: str | os.PathLike[str], *, timeout: float = TIMEOUT, on_step: OnStep | None = None
     ) -> None:
         self._path = Path(path).absolute()
+        self._where = str(self._path)
         self._inode: tuple[int, int] | None = None
         self._trouble = Trouble(os.fspath(path), timeout)
         pool = Pool(self._connect, Connection.close, _usable, os.path.realpath(self._path))
         super().__init__(pool, timeout, on_step)
         self._create_file()
         with self.read():
-            self._inode = _inode(self._path)
+            self._inode = _inode(self._where)
 
     @property
     def path(self) -> Path:
@@ -144,7 +145,7 @@ class SqliteStore(Pooled[Connection]):
         return self._path
 
     def _begin(self, connection: Connection, durable: bool | None) -> SqliteChannel:
-        if self._inode is not None and self._inode != _inode(self._path):
+        if self._inode is not None and self._inode != _inode(self._where):
             raise self._trouble.replaced()
         if durable is None:
             return SqliteChannel(connection, self._trouble, "BEGIN")
@@ -161,7 +162,7 @@ class SqliteStore(Pooled[Connection]):
             return
         except OSError as error:
             raise self._trouble.unmade(error) from None
-        self._step("create file")
+        self.step("create file")
 
     def _connect(self) -> Connection:
         where = f"file:{quote(str(self._path))}?mode=rw"
@@ -194,7 +195,7 @@ class SqliteStore(Pooled[Connection]):
         if not self._is_ledger(connection):
             for statement in TABLES:
                 connection.execute(statement)
-            self._step("create tables")
+            self.step("create tables")
         connection.execute("COMMIT")
 
     def _is_ledger(self, connection: Connection) -> bool:
@@ -228,7 +229,7 @@ def _usable(connection: Connection) -> bool:
     return not connection.in_transaction
 
 
-def _inode(path: Path) -> tuple[int, int]:
+def _inode(path: str) -> tuple[int, int]:
     try:
         found = os.stat(path)
     except OSError:

@@ -60,6 +60,9 @@ class Snapshot(Protocol):
     def accounts(self) -> dict[str, str]:
         """What was noted of every account, in the order of their names."""
 
+    def total(self, account: str) -> str | None:
+        """The `total` that the newest entry of an account states, of those that state one; None before."""
+
     def balance(self, account: str, scope: str) -> str | None:
         """The balance of one scope of an account; None where none was set."""
 

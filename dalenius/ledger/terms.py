@@ -8,12 +8,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from dalenius.ledger.budget import read_filter
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Relation, Unit
+
+
+class Price(NamedTuple):
+    """What a loss costs, and the loss as JSON, as an entry states it."""
+
+    cost: Cost
+    loss: str
 
 
 @dataclass(frozen=True)
@@ -26,14 +34,16 @@ class Terms:
     source: str | None = None
 
     @cached_property
-    def cost(self) -> Callable[[Loss], Cost]:
+    def price(self) -> Callable[[Loss], Price]:
         """What a loss costs the account, remembered."""
-        return lru_cache(maxsize=1024)(self.limit.cost)
+        return lru_cache(maxsize=1024)(lambda loss: Price(self.limit.cost(loss), loss.to_json()))
 
     @cached_property
-    def cell_cost(self) -> Callable[[Loss], Cost]:
+    def cell_price(self) -> Callable[[Loss], Price]:
         """The same for a loss about one cell, remembered."""
-        return lru_cache(maxsize=1024)(lambda loss: cell_cost(self.limit, loss, self.unit.relation))
+        return lru_cache(maxsize=1024)(
+            lambda loss: Price(cell_cost(self.limit, loss, self.unit.relation), loss.to_json())
+        )
 
     def promises(self) -> tuple[object, ...]:
         """What its owner chose; how a filter divides it further is fixed once, at opening."""

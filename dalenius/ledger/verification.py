@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from dalenius.errors import LedgerCorrupt
 from dalenius.ledger import balances
-from dalenius.ledger.balances import RULE, TOTAL, Cell
+from dalenius.ledger.balances import RULE, Cell
 from dalenius.ledger.entry import Entry, chained
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Snapshot
@@ -42,8 +41,13 @@ class Replay:
         self.costs = costs
         self.terms: dict[str, Terms] = {}
         self.opened: dict[str, str] = {}
+        self.totals: dict[str, str] = {}
         self.kept: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.open: dict[int, str] = {}
+
+    def total(self, account: str) -> str | None:
+        """The total of an account."""
+        return self.totals.get(account)
 
     def balance(self, account: str, scope: str) -> str | None:
         """That of one scope."""
@@ -83,8 +87,11 @@ class Replay:
         if self.costs:
             _require(_covers(cost, _measured(terms, fields, cell)), entry, "charges less than its loss costs")
         whole, fresh = balances.raised(self, entry.account, cost, cell, terms.limit)
-        _require(fresh[TOTAL] == fields["total"], entry, "states a total that its charges do not add up to")
+        _require(
+            whole.to_json() == fields["total"], entry, "states a total that its charges do not add up to"
+        )
         _require(terms.limit.accepts(whole), entry, "is above the budget")
+        self.totals[entry.account] = fields["total"]
         self.kept[entry.account].update(fresh | self._allowed(entry))
         if entry.event == "reserve":
             self.open[entry.number] = entry.account
@@ -95,7 +102,7 @@ class Replay:
         for rule in balances.allowances(self, entry.account):
             if rule.covers(entry.fields["by"], entry.fields["purpose"]):
                 scope = rule.scope(entry.at)
-                total = balances.total(self, entry.account, scope, rule.limit) + _cost(
+                total = balances.part(self, entry.account, scope, rule.limit) + _cost(
                     entry, shares.pop(scope)
                 )
                 _require(rule.limit.accepts(total), entry, "is above an allowance")
@@ -108,15 +115,15 @@ class Replay:
         if snapshot.accounts() != self.opened:
             raise _wrong("The accounts are not those that were opened.")
         for name in self.terms:
-            if snapshot.balances(name) != self.balances(name):
+            if (snapshot.total(name), snapshot.balances(name)) != (self.total(name), self.balances(name)):
                 raise _wrong(f"The balances of {name} are not those that its entries add up to.")
         if {one.number: one.account for one in snapshot.reservations()} != self.open:
             raise _wrong("The open reservations are not those that the entries leave open.")
 
 
 def _measured(terms: Terms, fields: Mapping[str, Any], cell: Cell | None) -> Cost:
-    loss = Loss.from_json(json.dumps(fields["loss"]))
-    return terms.cost(loss) if cell is None else terms.cell_cost(loss)
+    loss = Loss.from_json(fields["loss"])
+    return (terms.price(loss) if cell is None else terms.cell_price(loss)).cost
 
 
 def _covers(stated: Cost, measured: Cost) -> bool:

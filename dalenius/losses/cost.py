@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 STEP = Fraction(1, math.lcm(*range(1, 31)) * 10**24)
@@ -29,8 +29,13 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         mine, its = self.amounts, other.amounts
-        both = sorted(mine.keys() & its.keys())
-        return Cost({name: (mine[name][0] + its[name][0], mine[name][1] + its[name][1]) for name in both})
+        return Cost(
+            {
+                name: (measure + its[name][0], slack + its[name][1])
+                for name, (measure, slack) in mine.items()
+                if name in its
+            }
+        )
 
     @staticmethod
     def largest(costs: Iterable[Cost]) -> Cost:
@@ -41,13 +46,12 @@ class Cost:
 
     def to_json(self) -> str:
         """Measures and slacks in steps."""
-        return self._text
-
-    @cached_property
-    def _text(self) -> str:
-        each = sorted(self.amounts.items())
-        text = "{" + ",".join(f"{_quoted(name)}:[{one},{other}]" for name, (one, other) in each) + "}"
-        Cost._written = (text, self)
+        text: str | None = self.__dict__.get("_text")
+        if text is None:
+            names = sorted(self.amounts)
+            text = _form(*names) % tuple([number for name in names for number in self.amounts[name]])
+            self.__dict__["_text"] = text
+            Cost._written = (text, self)
         return text
 
     _written: ClassVar[tuple[str, Cost] | None] = None
@@ -62,7 +66,10 @@ class Cost:
         return Cost({name: (int(measure), int(slack)) for name, (measure, slack) in json.loads(text).items()})
 
 
-_quoted = lru_cache(maxsize=256)(json.dumps)
+@lru_cache(maxsize=256)
+def _form(*names: str) -> str:
+    """Its JSON, but for the numbers."""
+    return "{" + ",".join(json.dumps(name).replace("%", "%%") + ":[%d,%d]" for name in names) + "}"
 
 
 def _top(amounts: list[Amount]) -> Amount:

@@ -100,7 +100,11 @@ class Filter:
 
     def accepts(self, total: Cost) -> bool:
         """Whether some gauge holds the total."""
-        return any(self._holds(label, amount) for label, amount in total.amounts.items())
+        most = self._most
+        for label, (measure, slack) in total.amounts.items():
+            if measure <= most[label][0] and slack <= most[label][1]:
+                return True
+        return False
 
     def _holds(self, label: str, amount: Amount) -> bool:
         limit, slack = self._most[label]

@@ -74,7 +74,7 @@ class Answers:
             # However a text is damaged, its question is asked anew.
             return None
         paid = None if said is None else committed(self._account, said.number, digest)
-        if paid is None or paid.fields["loss"] != json.loads(release.loss.to_json()):
+        if paid is None or paid.fields["loss"] != release.loss.to_json():
             return None
         given = self._account.signed(bare.charged(line_of(self._account, paid)))
         note = f"given again, free: it was released before, by entry {paid.number}"

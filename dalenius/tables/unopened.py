@@ -71,11 +71,11 @@ class Unopened(Account):
         if self.waiting and self._exists():
             self.open()
 
-    def _charge(self, loss: Loss, per_unit: int, event: str, **said: str) -> Entry:
+    def _charge(self, loss: Loss, per_unit: int, event: str, by: str, purpose: str, note: str) -> Entry:
         if self.waiting:
-            self.check(loss, by=said["by"], purpose=said["purpose"], per_unit=per_unit)
+            self.check(loss, by=by, purpose=purpose, per_unit=per_unit)
             self.open()
-        return super()._charge(loss, per_unit, event, **said)
+        return super()._charge(loss, per_unit, event, by, purpose, note)
 
     def allow(self, *words: Any, **options: Any) -> Entry:
         """See `Account`: an allowance is kept, so the account is opened."""

@@ -73,7 +73,7 @@ def test_moving_and_changing_both_cost_no_more_than_is_charged() -> None:
     for cell in "AB":
         people.cell("wards", cell).record(Gaussian(4))
     with people.ledger.store.read() as held:
-        total = Cost.from_json(held.balance("people", "") or "")
+        total = Cost.from_json(held.total("people") or "")
     assert total.amounts["gaussian"][0] * STEP == Fraction(4, 16)
 
 
@@ -163,7 +163,7 @@ def test_totals_are_those_of_a_recomputation_from_all_charges(
         except BudgetExceeded:
             assert not fits
     with people.ledger.store.read() as held:
-        total = held.balance("people", "")
+        total = held.total("people")
     expected = recomputed(limit, kept, relation)
     assert Cost.from_json(total or limit.nothing.to_json()) == expected
     people.ledger.verify()

@@ -324,3 +324,41 @@ def test_what_another_wrote_is_seen_by_who_remembers(shared: Any, append: Append
             assert transaction.balances("people", "a") == ({"a": str(n)} if n else {})
             append(transaction)
             transaction.set_balance("people", "a", str(n + 1))
+
+
+def test_the_total_is_that_of_the_newest_entry_which_states_one(store: Store, append: Append) -> None:
+    with store.write(True) as transaction:
+        assert transaction.total("people") is None
+        append(transaction, total="1")
+        assert transaction.total("people") == "1" and transaction.total("cities") is None
+        append(transaction, "cities", total="5")
+        append(transaction, total="2", note='not a "total": 9')
+        append(transaction, event="commit", note='nor is this "total":"9"', inside={"total": "7"})
+        assert transaction.total("people") == "2"
+    with pytest.raises(ZeroDivisionError), store.write(True) as transaction:
+        append(transaction, total="3")
+        assert transaction.total("people") == "3"
+        raise ZeroDivisionError
+    for block in (store.read, lambda: store.write(True)):
+        with block() as held:
+            assert (held.total("people"), held.total("cities"), held.total("")) == ("2", "5", None)
+
+
+def test_a_total_that_another_stated_is_seen_by_who_remembers(shared: Any, append: Append) -> None:
+    one, other = shared.open(), shared.open()
+    for n, store in enumerate((one, other, one, one, other, other, one)):
+        with store.write(True) as transaction:
+            assert transaction.total("people") == (str(n) if n else None)
+            append(transaction, total=str(n + 1))
+
+
+def test_a_total_filed_under_another_account_is_not_taken(shared: Any, append: Append) -> None:
+    store = shared.open()
+    with store.write(True) as transaction:
+        append(transaction, total="1")
+    off = "DROP TRIGGER entries_never_change"
+    if shared.kind != "sqlite":
+        off = "ALTER TABLE entries DISABLE TRIGGER ALL"
+    shared.raw(off, "UPDATE entries SET account = 'cities'")
+    with pytest.raises(LedgerCorrupt, match="another account"), store.read() as held:
+        held.total("cities")

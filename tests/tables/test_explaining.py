@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 from random import Random
@@ -44,7 +43,7 @@ def opened(random: Random) -> Table:
 def charged(table: Table) -> Loss:
     """The newest charge."""
     entry = [one for one in table.account.entries() if one.event == "reserve"][-1]
-    return Loss.from_json(json.dumps(entry.fields["loss"]))
+    return Loss.from_json(entry.fields["loss"])
 
 
 @pytest.mark.parametrize("seed", range(5))

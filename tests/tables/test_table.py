@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -44,7 +43,7 @@ def opened(source: Any, **options: Any) -> Table:
 def charged(table: Table) -> list[Loss]:
     """The losses that the account was charged with."""
     entries = table.account.entries()
-    return [Loss.from_json(json.dumps(one.fields["loss"])) for one in entries if one.event == "reserve"]
+    return [Loss.from_json(one.fields["loss"]) for one in entries if one.event == "reserve"]
 
 
 def test_an_answer_has_bars_a_receipt_and_a_charge(visits: str) -> None:
