@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,17 @@ _SHARE = 20
 """Bits of a part of a unit."""
 
 
+class Shape(NamedTuple):
+    """What units have: a text with Σ n(g)² and Σ n(g), the two, and how many rows of the copy have it."""
+
+    text: str
+    squares: int
+    held: int
+    rows: int
+
+
 class PreparedLoaded:
-    """The rows of a question that a stored copy answers. `shapes` are texts with Σ n(g)² and Σ n(g).
+    """The rows of a question that a stored copy answers; `whole` where these are all of the copy.
 
     `same` says whether the copy is still the file that was opened. It is asked after each reading: what came
     from another file is not used.
@@ -45,15 +54,17 @@ class PreparedLoaded:
         cursor: DuckDBPyConnection,
         rows: Rows,
         sql: str,
-        shapes: Sequence[tuple[str, int, int]],
+        shapes: Sequence[Shape],
         *,
+        whole: bool,
         room: int,
         same: Callable[[], bool],
     ) -> None:
         self._cursor, self._rows, self._sql, self._room, self._same = cursor, rows, sql, room, same
-        self._texts = [text for text, _, _ in shapes]
-        self._squares = np.array([squares for _, squares, _ in shapes], np.int64)
-        self._counts = np.array([count for _, _, count in shapes], np.int64)
+        self._texts = [shape.text for shape in shapes]
+        self._squares = np.array([shape.squares for shape in shapes], np.int64)
+        self._counts = np.array([shape.held for shape in shapes], np.int64)
+        self._all_rows = np.array([shape.rows for shape in shapes], np.int64) if whole else None
         self._loaded: DuckdbLoaded | None = None
 
     def holders(self, *, most: int, salt: bytes) -> Mapping[Key, int]:
@@ -68,9 +79,7 @@ class PreparedLoaded:
         """Units by what is stored of them, for all keys; see the module `prepared`."""
         if presence:
             return self._all().shapes(keys, norm=norm, presence=True)
-        sql = f"SELECT {SHAPE}, count(*) FROM ({self._sql}) GROUP BY 1"
-        found = dict(self._read(lambda: self._cursor.execute(sql).fetchall()))
-        taken = np.array([found.get(text, 0) for text in self._texts], np.int64)
+        taken = self._read(self._taken)
         sums = np.zeros(SIZES * SPREADS, np.int64)
         bins = shape_places(self._counts, self._squares, norm)
         np.add.at(sums, bins, (taken << _SHARE) // self._counts)
@@ -89,6 +98,14 @@ class PreparedLoaded:
             if place is not None:
                 totals[place] = [int(value or 0) for value in row[self._rows.keys :]]
         return totals
+
+    def _taken(self) -> NDArray[np.int64]:
+        """How many rows of each shape the question takes."""
+        if self._all_rows is not None:
+            return self._all_rows
+        sql = f"SELECT {SHAPE}, count(*) FROM ({self._sql}) GROUP BY 1"
+        found = dict(self._cursor.execute(sql).fetchall())
+        return np.array([found.get(text, 0) for text in self._texts], np.int64)
 
     def _all(self) -> DuckdbLoaded:
         if self._loaded is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain, count
 
 from sqlglot import exp
 
@@ -84,9 +85,8 @@ class Outermost:
         found: list[Output] = []
         for name, node in self.items:
             taken = {each.name for each in found}
-            fresh = next(
-                each for each in (name, *(f"{name}_{i}" for i in range(1, 10_000))) if each not in taken
-            )
+            others = (f"{name}_{i}" for i in count(1))
+            fresh = next(each for each in chain((name,), others) if each not in taken)
             found.append(Output(fresh, self._formula(reader.read(node), node)))
         return tuple(found)
 

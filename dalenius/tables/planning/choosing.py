@@ -31,10 +31,10 @@ from dalenius.tables.planning.hidden import (
     WITHIN,
     Crowd,
     Shapes,
-    at_least,
     at_most,
     cell_sizes,
     cell_spreads,
+    most_likely,
 )
 from dalenius.tables.planning.seeing import Blur, Floats, seen
 
@@ -150,7 +150,7 @@ def _least(
         return Chosen(min(UNSEEN, Fraction(math.floor(most))), 0.0, 0.0, 1.0, False, 1.0, 1.0)
     size, taken = np.minimum(seen.size, most), seen.taken(tries, most)
     total, people = float((seen.units * seen.spread * size).sum()), float(seen.units.sum())
-    likely = np.array([max(at_least(crowd.taken(limit)) for crowd in near) for limit in tries])
+    likely = most_likely(near, tries)
     tail = np.full_like(taken, np.inf) if longest is None else longest.taken(tries, most)
     # What noise may hide beyond is believed as far as a tail may reach.
     lost = np.maximum(np.minimum(likely, tail), taken)

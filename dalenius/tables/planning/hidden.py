@@ -10,7 +10,9 @@ tells. All of it is post-processing of the noisy counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,12 +81,26 @@ class Crowd:
         return float((each * self.counts).sum()), self.scale * math.sqrt(float(np.square(each).sum()))
 
 
+def most_likely(near: Sequence[Crowd], limits: Floats) -> Floats:
+    """Rows above each bound that there likely are, by the crowd that shows most of them.
+
+    Each crowd begins with the cells of the one before, so that all are sums along the last.
+    """
+    last, ends = near[-1], [crowd.counts.size for crowd in near]
+    above = np.maximum(last.sizes - limits[:, None, None], 0.0).mean(axis=1) * last.spreads
+    sums, squares = np.zeros((2, len(limits), last.counts.size + 1))
+    np.cumsum(above * last.counts, axis=1, out=sums[:, 1:])
+    np.cumsum(above * above, axis=1, out=squares[:, 1:])
+    likely = at_least((sums[:, ends], last.scale * np.sqrt(squares[:, ends])))
+    return np.asarray(likely.max(axis=1))
+
+
 def at_most(found: tuple[float, float], seen: float) -> float:
     """What a sum of noisy counts hardly exceeds, and not less than what stands out."""
     return max(found[0] + AT_MOST * found[1], seen, 0.0)
 
 
-def at_least(found: tuple[float, float]) -> float:
+def at_least(found: tuple[Any, Any]) -> Any:
     """What it likely exceeds."""
     return found[0] - SURER * found[1]
 

@@ -29,7 +29,7 @@ from typing import Any
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.engines.duckdb import DuckdbEngine
 from dalenius.tables.engines.loaded import DuckdbLoaded
-from dalenius.tables.engines.prepared import PreparedLoaded
+from dalenius.tables.engines.prepared import PreparedLoaded, Shape
 from dalenius.tables.engines.reading import read
 from dalenius.tables.rows import Rows
 from dalenius.tables.sources.kinds import check_columns, quoted
@@ -49,7 +49,7 @@ class PreparedEngine:
         self._units, self._keys = flat.expressions("unit", rows.units), flat.expressions("key", rows.keys)
         self._types = _types(engine, flat)
         self._copy = open_copy(path, flat.table, room=engine.room)
-        self._stamp, self._identity, self._shapes = "", "", list[tuple[str, int, int]]()
+        self._stamp, self._identity, self._shapes = "", "", list[Shape]()
         self._look()
 
     def _look(self) -> None:
@@ -67,20 +67,20 @@ class PreparedEngine:
         self._look()
         return self._identity == identity(self._engine.version(), self._types, self._flat, self._rows)
 
-    def fits(self, rows: Rows) -> str | None:
-        """The question with the stored column besides, where the copy can answer it."""
+    def fits(self, rows: Rows) -> Flat | None:
+        """The question over the table, where the copy can answer it."""
         flat = flatten(rows.sql)
         if flat is None or flat.table != self._flat.table or not self.fresh:
             return None
         keys = set(flat.expressions("key", rows.keys))
         same = flat.expressions("unit", rows.units) == self._units and set(self._keys) <= keys
-        return flat.shaped if same else None
+        return flat if same else None
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[DuckdbLoaded | PreparedLoaded]:
         """See `Engine`."""
-        shaped = self.fits(rows)
-        if shaped is None:
+        flat = self.fits(rows)
+        if flat is None:
             with self._engine.load(rows) as loaded:
                 yield loaded
             return
@@ -89,8 +89,9 @@ class PreparedEngine:
             yield PreparedLoaded(
                 cursor,
                 rows,
-                shaped,
+                flat.shaped,
                 shapes,
+                whole=not flat.filtered,
                 room=self._engine.room,
                 same=lambda: self._copy.version() == stamp,
             )
@@ -181,7 +182,7 @@ def _current(path: Path, wanted: str) -> bool:
         copy.close()
 
 
-def _found(copy: DuckdbEngine, path: Path, table: str) -> tuple[str, list[tuple[str, int, int]]]:
+def _found(copy: DuckdbEngine, path: Path, table: str) -> tuple[str, list[Shape]]:
     """The identity of a copy, and the shapes in it; no identity where it is none, or half of one."""
     try:
         with copy.cursor() as cursor:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import InvalidArgument
 from dalenius.tables.engines.coding import exact, exact_key
 from dalenius.tables.engines.duckdb import DuckdbEngine
+from dalenius.tables.engines.prepared import Shape
 from dalenius.tables.engines.reading import read
 from dalenius.tables.rows import Rows
 from dalenius.tables.sources.kinds import literal, quoted
@@ -35,13 +36,13 @@ def identity(version: str, types: Mapping[str, str], flat: Flat, rows: Rows) -> 
     return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
-def stored(cursor: DuckDBPyConnection, path: Path, table: str) -> tuple[str, list[tuple[str, int, int]]]:
+def stored(cursor: DuckDBPyConnection, path: Path, table: str) -> tuple[str, list[Shape]]:
     """The identity of a copy, and the shapes in it."""
     noted = cursor.execute(f"SELECT key, value FROM parquet_kv_metadata({literal(os.path.abspath(path))})")
     notes = {bytes(key): bytes(value).decode() for key, value in noted.fetchall()}
-    listed = cursor.execute(f"SELECT DISTINCT {SHAPE} FROM {quoted(table)}").fetchall()
-    pairs = [(str(text), str(text).partition(":")) for (text,) in listed]
-    shapes = [(text, int(squares), int(rows)) for text, (squares, _, rows) in pairs]
+    listed = cursor.execute(f"SELECT {SHAPE}, count(*) FROM {quoted(table)} GROUP BY 1").fetchall()
+    pairs = [(str(text), str(text).partition(":"), rows) for text, rows in listed]
+    shapes = [Shape(text, int(squares), int(count), rows) for text, (squares, _, count), rows in pairs]
     return notes.get(NOTE.encode(), ""), shapes
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,12 +30,15 @@ class Flat:
     """SQL of each column, over the table."""
     shaped: str
     """The same SELECT with the column `SHAPE` besides."""
+    filtered: bool
+    """Whether rows of the table may be left out."""
 
     def expressions(self, prefix: str, count: int) -> tuple[str, ...]:
         """Of the columns `prefix_0`…"""
         return tuple(self.columns[f"{prefix}_{i}"] for i in range(count))
 
 
+@lru_cache(maxsize=256)
 def flatten(sql: str) -> Flat | None:
     """None where rows are joined, grouped, numbered or otherwise not those of one table."""
     import sqlglot
@@ -48,7 +52,8 @@ def flatten(sql: str) -> Flat | None:
         return None
     table, columns = found
     said = {name: column.sql(dialect="duckdb") for name, column in columns.items()}
-    return Flat(table, said, tree.sql(dialect="duckdb"))
+    filtered = tree.find(exp.Where) is not None
+    return Flat(table, said, tree.sql(dialect="duckdb"), filtered)
 
 
 def _heavy() -> tuple[type[exp.Expr], ...]:
