@@ -110,17 +110,18 @@ class Block(Generic[C]):
 
     def __init__(self, database: Database[C], durable: bool) -> None:
         self._database, self._durable = database, durable
+        self._turn: Lock | None = None
 
     def __enter__(self) -> Writing:
         database = self._database
-        self._turn = database.take_turn()
+        turn = database.take_turn()
         try:
             self._known, database.known = database.known or Known(), None
             self._connection, self._channel = database.begin(self._durable)
         except BaseException:
-            database.leave_turn(self._turn)
+            database.leave_turn(turn)
             raise
-        self._process = _PROCESS
+        self._turn, self._process = turn, _PROCESS
         try:
             database.step("begin")
             return Writing(self._channel, database.step, self._known)
@@ -131,26 +132,36 @@ class Block(Generic[C]):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._leave(kind is None)
 
+    def __del__(self) -> None:
+        # An interrupt at the very beginning of `__exit__` keeps it from running.
+        if self._turn is not None:
+            self._leave(False)
+
     def _leave(self, well: bool) -> None:
         database = self._database
         try:
-            try:
-                if well:
-                    database.step("before commit")
-                    self._channel.commit()
-            except BaseException:
-                well = False
-                raise
-            finally:
-                if not well:
-                    self._channel.rollback()
-                database.end(self._connection, ours=_PROCESS is self._process)
+            self._end(well)
             if well:
                 # Only what was committed is known.
                 database.known = self._known
                 database.step("after commit")
         finally:
-            database.leave_turn(self._turn)
+            turn, self._turn = self._turn, None
+            if turn is not None:
+                database.leave_turn(turn)
+
+    def _end(self, well: bool) -> None:
+        try:
+            if well:
+                self._database.step("before commit")
+                self._channel.commit()
+            else:
+                self._channel.rollback()
+        except BaseException:
+            self._channel.rollback()
+            raise
+        finally:
+            self._database.end(self._connection, ours=_PROCESS is self._process)
 
 
 class Pooled(Database[C]):

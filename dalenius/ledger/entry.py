@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from json import encoder
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dalenius.errors import InvalidArgument, LedgerCorrupt, UnknownLedger
@@ -84,6 +85,7 @@ class Entry:
         stated["fields"] = fields
         body, text = _canonical(stated)
         stated["body"], stated["hash"] = text, sha256(body).hexdigest()
+        stated["fields"] = MappingProxyType(fields)
 
     @property
     def head(self) -> Head:
@@ -163,8 +165,8 @@ def _copied(value: object, depth: int) -> Any:
     if type(value) in _PLAIN:
         return value
     if depth and isinstance(value, dict) and set(map(type, value)) <= {str}:
-        copy = value.copy()
-        for key, inner in value.items():
+        copy: dict[str, Any] = dict(value)
+        for key, inner in copy.items():
             if type(inner) not in _PLAIN:
                 copy[key] = _copied(inner, depth - 1)
         return copy

@@ -61,6 +61,8 @@ class MemoryStore(Database[Connection]):
             begin, writer = (None, None) if durable is None else ("BEGIN", threading.get_ident())
             channel = SqliteChannel(self._connection, self._trouble, begin)
         except BaseException:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.rollback()
             self.leave_turn(turn)
             raise
         self._writer = writer

@@ -20,7 +20,6 @@ from dalenius.ledger.balances import Cell
 from dalenius.ledger.budget import stated
 from dalenius.ledger.charge import moment
 from dalenius.ledger.entry import Entry
-from dalenius.ledger.fitting import shrunk
 from dalenius.ledger.rules import window_of
 from dalenius.ledger.spelling import spelled
 from dalenius.ledger.store import Snapshot
@@ -28,6 +27,7 @@ from dalenius.ledger.terms import Terms
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 from dalenius.losses.loss import Loss
+from dalenius.losses.shrinking import shrunk
 from dalenius.release.digits import upward
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dalenius.ledger.store import TIMEOUT, OnStep
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
-VERSION = 1
+VERSION = 2
 
 TABLES = """
 CREATE TABLE ledger (version integer PRIMARY KEY);

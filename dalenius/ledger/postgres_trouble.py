@@ -106,5 +106,5 @@ class Trouble:
         """The schema is of a version that is not known here."""
         return UnknownLedger(
             f"The ledger in schema {self.schema} was written by another version of Dalenius.",
-            remedy="Open it with that version, or a later one.",
+            remedy="Open it with the version that wrote it.",
         )

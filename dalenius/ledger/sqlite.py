@@ -27,7 +27,7 @@ from dalenius.ledger.store import TIMEOUT, OnStep
 
 APPLICATION = 0x44504C47
 """What marks an SQLite file as a ledger: "DPLG"."""
-VERSION = 1
+VERSION = 2
 OLDEST = (3, 37)
 """The first SQLite that has strict tables."""
 

@@ -85,7 +85,7 @@ class Trouble:
         """The file is of a version that is not known here."""
         return UnknownLedger(
             f"The ledger {self.name} was written by another version of Dalenius.",
-            remedy="Open it with that version, or a later one.",
+            remedy="Open it with the version that wrote it.",
         )
 
     def outdated(self, oldest: tuple[int, int]) -> LedgerError:

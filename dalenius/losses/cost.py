@@ -69,7 +69,7 @@ class Cost:
 @lru_cache(maxsize=256)
 def _form(*names: str) -> str:
     """Its JSON, but for the numbers."""
-    return "{" + ",".join(json.dumps(name).replace("%", "%%") + ":[%d,%d]" for name in names) + "}"
+    return "{" + ",".join(json.dumps(name).replace("%", "%%") + ":[%s,%s]" for name in names) + "}"
 
 
 def _top(amounts: list[Amount]) -> Amount:

@@ -168,3 +168,14 @@ def test_time_does_not_run_backwards_along_a_chain() -> None:
 
 def test_entries_are_equal_by_hash_and_can_be_keys() -> None:
     assert len({entry(), entry(), entry(fields={})}) == 2
+
+
+def test_what_is_checked_is_what_is_kept() -> None:
+    class Two(dict[str, Any]):
+        """Shows one thing and holds another."""
+
+        def items(self) -> Any:
+            return {"cost": 1}.items()
+
+    with pytest.raises(InvalidArgument, match="float"):
+        Entry.following(None, account="people", event="record", at=NOON, fields=Two(cost=0.5))

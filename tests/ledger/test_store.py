@@ -362,3 +362,24 @@ def test_a_total_filed_under_another_account_is_not_taken(shared: Any, append: A
     shared.raw(off, "UPDATE entries SET account = 'cities'")
     with pytest.raises(LedgerCorrupt, match="another account"), store.read() as held:
         held.total("cities")
+
+
+def test_a_block_that_is_never_left_is_undone_and_lets_others_write(store: Store, append: Append) -> None:
+    """As where an interrupt comes when the block is about to be left."""
+    block = store.write(True)
+    append(block.__enter__())
+    del block
+    gc.collect()
+    with store.write(True) as transaction:
+        assert transaction.head() is None
+        append(transaction)
+
+
+def test_what_an_entry_says_cannot_be_changed_before_it_is_written(store: Store) -> None:
+    entry = Entry.following(None, account="people", event="record", at=NOON, fields={"total": "9"})
+    with pytest.raises(TypeError):
+        entry.fields["total"] = "0"  # type: ignore[index]
+    with store.write(True) as transaction:
+        transaction.append(entry)
+    with store.write(True) as transaction:
+        assert transaction.total("people") == "9"

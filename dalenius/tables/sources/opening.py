@@ -32,7 +32,7 @@ from dalenius.tables.sources.kinds import Database, Parquet, Shared, check_colum
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MEMORY = "1500MB"
+MEMORY = "900MB"
 """The most that DuckDB may use before it writes to the disk."""
 _CSV = {".csv", ".tsv", ".txt"}
 _PARQUET = {".parquet", ".pq"}
