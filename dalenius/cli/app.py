@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dalenius.cli import ledger, query
+from dalenius.cli import attack, ledger, query
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
 from dalenius.display import harmless
@@ -52,6 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Differential privacy with certified numbers.",
 )
+app.add_typer(attack.app, name="attack")
 app.add_typer(ledger.app, name="ledger")
 app.command()(query.query)
 
