@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dalenius.audits.claims import Audit, audit
+    from dalenius.audits.claims import audit
+    from dalenius.audits.report import Audit
     from dalenius.figures import Figure
     from dalenius.ledger import Budget, Ledger
     from dalenius.losses.bound import Bound
@@ -32,7 +33,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Audit": "dalenius.audits.claims",
+            "Audit": "dalenius.audits.report",
             "Bound": "dalenius.losses.bound",
             "Budget": "dalenius.ledger",
             "Figure": "dalenius.figures",

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dalenius.audits.claims import Audit, audit
+    from dalenius.audits.claims import audit
+    from dalenius.audits.report import Audit
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {"Audit": "dalenius.audits.claims", "audit": "dalenius.audits.claims"}
+        __name__, {"Audit": "dalenius.audits.report", "audit": "dalenius.audits.claims"}
     )
 
 __all__ = ["Audit", "audit"]

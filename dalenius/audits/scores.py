@@ -11,7 +11,7 @@ the draws that are judged by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -32,29 +32,26 @@ DIGITS = 9
 """Outcomes of one ratio must not be told apart by its last digits: a lucky few would win the training."""
 
 
-def scores(mechanism: Mechanism, case: Case, size: int) -> tuple[dict[str, Scores], list[Law | None]]:
-    """Scores by their names, and the laws they took; what is learned takes `size` draws on each input."""
-    found, laws = dict[str, Scores](), list[Law | None]()
-    one = mechanism.sample(case[0], 1)
-    if mechanism.log_ratio(one, case) is not None:
-        found[EXACT] = lambda draws: _known_ratio(mechanism, draws, case)
-    else:
-        laws = [mechanism.probabilities(value) for value in case]
-        known = [dict(zip(law.outcomes, law.masses.tolist(), strict=True)) for law in laws if law is not None]
-        if len(known) == 2:
-            found[EXACT] = _ratio(*known)
-    if found and one.ndim == 1:
-        return found, laws
-    draws = [mechanism.sample(value, size) for value in case]
+def known(mechanism: Mechanism, case: Case, laws: Sequence[Law | None]) -> dict[str, Scores]:
+    """The exact score by its name, where it is known."""
+    if mechanism.log_ratio(mechanism.sample(case[0], 1), case) is not None:
+        return {EXACT: lambda draws: _known_ratio(mechanism, draws, case)}
+    closed = [dict(zip(law.outcomes, law.masses.tolist(), strict=True)) for law in laws if law is not None]
+    return {EXACT: _ratio(*closed)} if len(closed) == 2 else {}
+
+
+def learned(first: NDArray[Any], second: NDArray[Any], *, exact: bool) -> dict[str, Scores]:
+    """Scores by their names, from draws that serve for nothing else."""
+    found, draws = dict[str, Scores](), (first, second)
     numeric = all(d.dtype.kind in "biuf" for d in draws)
     few = not numeric or all(len(np.unique(d[: 2 * FEW], axis=0)) <= FEW for d in draws)
-    if few and not found:
+    if few and not exact:
         found["tests by estimated frequencies"] = _by_frequencies(*draws)
-    if numeric and (one.ndim > 1 or not few):
+    if numeric and (first.ndim > 1 or not few):
         columns = [_columns(d) for d in draws]
         found["tests by frequencies, column by column"] = _by_columns(*columns)
         found["threshold tests on a weighted sum"] = _direction(*columns)
-    return found, laws
+    return found
 
 
 def _known_ratio(mechanism: Mechanism, draws: NDArray[Any], case: Case) -> Floats:

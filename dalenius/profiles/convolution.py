@@ -138,8 +138,10 @@ def _tilt(law: Lattice, count: int, tilt: float) -> Tilted:
     log_total = float(logs.max()) + math.log(float(weights.sum())) - tilt * centre
     there = weights > 1e-300
     largest = float(np.abs(exponents[there]).max()) + abs(log_total)
-    masses = np.where(there, law.masses * np.exp(np.where(there, exponents - log_total, 0.0)), 0.0)
-    return Tilted(masses, law.start, log_total, centre, (3 * largest + 2 * ULPS + 4) * U, count)
+    # In two steps, as a mass near the least float may take a factor beyond the largest.
+    half = np.exp(0.5 * np.where(there, exponents - log_total, 0.0))
+    masses = np.where(there, law.masses * half * half, 0.0)
+    return Tilted(masses, law.start, log_total, centre, (3 * largest + 3 * ULPS + 5) * U, count)
 
 
 def _extent(plan: Plan, step: float, offset: float, lowest: int, full: int) -> tuple[int, int]:

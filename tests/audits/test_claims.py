@@ -119,7 +119,7 @@ def test_the_worst_case_of_a_vector_attains_the_claim(mechanism: Mechanism) -> N
     """False-alarm rate 1e-7; the share is a statement of power."""
     found = attacked(mechanism)
     assert found.holds, str(found)
-    assert found.lower >= 0.7 * found.claim.upper, str(found)
+    assert found.epsilon_lower >= 0.7 * found.claim.upper, str(found)
 
 
 @pytest.mark.parametrize(("kind", "column"), [(Lawful, 0), (Opaque, 3)])
@@ -168,7 +168,7 @@ def test_a_histogram_charged_for_one_row_is_found_under_replace() -> None:
     assert attacked(Once(categories=LETTERS, scale=1)).holds
     found = attacked(Once(categories=LETTERS, scale=1, relation="replace"))
     assert not found.holds
-    assert found.lower > 1.6
+    assert found.epsilon_lower > 1.6
 
 
 def test_what_is_right_is_accused_no_more_often_than_stated() -> None:

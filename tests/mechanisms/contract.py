@@ -157,7 +157,7 @@ def check_audit(mechanism: Mechanism, *, share: float = 0.0, trials: int = TRIAL
     assert found.holds, str(found)
     assert found.attainable is not None
     assert share * found.claim.upper - 1e-9 <= found.attainable <= found.claim.upper + 1e-9, str(found)
-    assert found.lower >= 0.9 * found.attainable, str(found)
+    assert found.epsilon_lower >= 0.9 * found.attainable, str(found)
 
 
 def check_error(mechanism: Mechanism, truth: Truth = lambda value: value, draws: int = DRAWS) -> None:

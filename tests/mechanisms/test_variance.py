@@ -30,7 +30,7 @@ def test_threshold_tests_find_most_of_the_claim(mechanism: Variance) -> None:
     check_json(mechanism)
     found = audit(mechanism, confidence=1 - ALARM, trials=100_000)
     assert found.holds
-    assert found.lower >= 0.8 * found.claim.upper
+    assert found.epsilon_lower >= 0.8 * found.claim.upper
 
 
 def test_contributions_add_up_to_the_same_whatever_the_value() -> None:

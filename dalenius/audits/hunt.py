@@ -1,0 +1,152 @@
+"""`Hunt`: draws on two inputs, batch by batch, and bets against a claim about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.audits.bets import Bet, Scored, Wealth, choose
+from dalenius.audits.families import Curve, Family, Floats, Point
+from dalenius.audits.report import Audit
+from dalenius.audits.scores import EXACT, Scores, learned
+from dalenius.losses.loss import Loss
+
+FIRST = 16
+"""One draw in so many is seen before the first bet; twice as many again where scores are learned."""
+GROWTH = 1.5
+"""All draws are so many times as many after a batch as before it."""
+CURVE = 0.9
+"""The share of the risk that bets against the whole curve have."""
+AT_ONCE = 2**23
+"""So many numbers are drawn at a time."""
+
+Draw = Callable[[int, int], NDArray[Any]]
+"""Draws on one of two inputs, by its number, so many of them."""
+
+
+class Learn(Protocol):
+    """How scores are learned from draws on both inputs."""
+
+    def __call__(self, first: NDArray[Any], second: NDArray[Any], *, exact: bool) -> dict[str, Scores]:
+        """Scores by their names; less where the exact one is known."""
+
+
+class Hunt:
+    """Bets against a claim, as a curve and at one δ."""
+
+    def __init__(self, claim: Loss, delta: Fraction, risk: float) -> None:
+        self.claim, self.delta = claim, delta
+        families: tuple[tuple[Family, float], ...] = ((Curve(claim), CURVE), (Point(claim, delta), 1 - CURVE))
+        self.wealths = [Wealth(family, risk * share) for family, share in families]
+        self.risk = risk
+
+    def run(
+        self,
+        draw: Draw,
+        scores: dict[str, Scores],
+        most: int,
+        until: float = math.inf,
+        *,
+        learn: Learn = learned,
+    ) -> int:
+        """Draw and bet until `most` draws a side, or until ε is shown to be `until`; how many were drawn."""
+        first = max(50, most // FIRST)
+        scores, drawn = _taught(draw, scores, 2 * first, learn)
+        past = _scored(draw, scores, first)
+        for size in _sizes(drawn + first, most):
+            if self.lower >= until:
+                break
+            left = most - drawn - first
+            bets = [choose(past, one.family, left=left, need=one.need) for one in self.wealths]
+            fresh = _scored(draw, scores, size)
+            self.settle(bets, fresh)
+            past, drawn = _joined(past, fresh), drawn + size
+        return drawn + first
+
+    def promise(self, draw: Draw, scores: dict[str, Scores], size: int, *, learn: Learn = learned) -> float:
+        """How much the first bet on the curve promises, by draws that serve for this alone."""
+        scores, _ = _taught(draw, scores, size, learn)
+        curve = self.wealths[0]
+        bet = choose(_scored(draw, scores, size), curve.family, left=FIRST * size, need=curve.need)
+        return -math.inf if bet is None else bet.promise
+
+    def settle(self, bets: Sequence[Bet | None], fresh: Scored) -> None:
+        """Take what they came to."""
+        for wealth, bet in zip(self.wealths, bets, strict=True):
+            if bet is not None:
+                wealth.add(bet, fresh)
+
+    @property
+    def lower(self) -> float:
+        """The ε that is shown so far."""
+        return max(self._epsilon(one) for one in self.wealths)
+
+    def _epsilon(self, wealth: Wealth) -> float:
+        if wealth.event is None:
+            return 0.0
+        return wealth.family.epsilon(wealth.shown, self.delta)
+
+    def report(self, confidence: Fraction, drawn: int, able: float | None) -> Audit:
+        """All of it."""
+        best = max(self.wealths, key=self._epsilon)
+        violated = any(one.against >= one.need for one in self.wealths)
+        evidence = sum(
+            share * math.exp(min(one.against, 700.0))
+            for one, share in zip(self.wealths, (CURVE, 1 - CURVE), strict=True)
+        )
+        score = "no event was found" if best.event is None else best.event.score
+        return Audit(
+            epsilon_lower=self.lower,
+            claim=self.claim.epsilon(self.delta),
+            attainable=able,
+            delta=float(self.delta),
+            confidence=confidence,
+            trials=drawn,
+            family=f"{score}, against {best.family.rule}",
+            violated=violated,
+            evidence=evidence,
+            event=str(best.event or "none"),
+        )
+
+
+def _taught(draw: Draw, scores: dict[str, Scores], size: int, learn: Learn) -> tuple[dict[str, Scores], int]:
+    """What is learned besides what is known, and from how many draws a side; of one number nothing is."""
+    if EXACT in scores and draw(0, 1).ndim == 1:
+        return scores, 0
+    return scores | learn(draw(0, size), draw(1, size), exact=EXACT in scores), size
+
+
+def _sizes(first: int, most: int) -> Iterator[int]:
+    """Sizes of batches after the first draws, each a share of all before."""
+    drawn = first
+    while drawn < most:
+        size = min(max(50, int((GROWTH - 1) * drawn)), most - drawn)
+        # A rest that is hardly worth a batch of its own goes with this one.
+        size = most - drawn if most - drawn - size < size // 4 else size
+        yield size
+        drawn += size
+
+
+def _scored(draw: Draw, scores: dict[str, Scores], size: int) -> dict[str, tuple[Floats, Floats]]:
+    """All scores of `size` fresh draws on each input, some at a time."""
+    parts: dict[str, tuple[list[Floats], list[Floats]]] = {name: ([], []) for name in scores}
+    for side in (0, 1):
+        width = max(1, np.size(draw(side, 1)))
+        step = max(1, AT_ONCE // width)
+        for start in range(0, size, step):
+            draws = draw(side, min(step, size - start))
+            for name, score in scores.items():
+                parts[name][side].append(score(draws))
+    return {name: (np.concatenate(a), np.concatenate(b)) for name, (a, b) in parts.items()}
+
+
+def _joined(past: Scored, fresh: Scored) -> dict[str, tuple[Floats, Floats]]:
+    return {
+        name: (np.concatenate([past[name][0], a]), np.concatenate([past[name][1], b]))
+        for name, (a, b) in fresh.items()
+    }
