@@ -19,6 +19,7 @@ from dalenius._lazy import lazy_names
 if TYPE_CHECKING:
     from dalenius.audits.claims import audit
     from dalenius.audits.report import Audit
+    from dalenius.audits.training import audit_training
     from dalenius.figures import Figure
     from dalenius.ledger import Budget, Ledger
     from dalenius.losses.bound import Bound
@@ -43,6 +44,7 @@ else:
             "Unit": "dalenius.privacy.unit",
             "agg": "dalenius.tables.builder",
             "audit": "dalenius.audits.claims",
+            "audit_training": "dalenius.audits.training",
             "count": "dalenius.oneliners",
             "gaussian": "dalenius.oneliners",
             "histogram": "dalenius.oneliners",
@@ -68,6 +70,7 @@ __all__ = [
     "Unit",
     "agg",
     "audit",
+    "audit_training",
     "count",
     "gaussian",
     "histogram",

@@ -83,10 +83,10 @@ class Wealth:
         x, y = inside[event.first], inside[1 - event.first]
         counts = [np.count_nonzero(x & y), np.count_nonzero(x & ~y), np.count_nonzero(~x & y)]
         self._made.append((bet, np.array([*counts, len(x) - sum(counts)], dtype=float)))
-        found = self._last()
-        if found > self.shown:
-            self.shown, self.event = found, event
-        self.against = max(self.against, self._log(self.family.own))
+        self.against = self._log(self.family.own)
+        found = self._last() if self.family.tells else self.family.least
+        if found > self.shown or self.event is None:
+            self.shown, self.event = max(found, self.shown), event
 
     def _last(self) -> float:
         """The largest member that is rejected now; the least where none is."""

@@ -8,7 +8,9 @@ bets.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -73,6 +75,11 @@ def _by_relation(known: Sequence[Any], claim: Loss) -> Neighbors:
             "What is next to an input is only known of lists of records.",
             remedy="Pass neighbors=a function that lists the neighbours of an input.",
         )
+    if claim.relation == "zero_out":
+        raise InvalidArgument(
+            "Which record stands for none is not known.",
+            remedy="Pass neighbors=a function that lists the inputs with one record zeroed out.",
+        )
     records = [record for each in known for record in each]
 
     def removed(one: Any) -> Iterable[Any]:
@@ -112,11 +119,15 @@ def _most_telling(function: Function, pairs: Sequence[Case], hunt: Hunt) -> Case
 
 
 def _draws(function: Function, case: Case) -> Draw:
-    def draw(side: int, size: int) -> NDArray[Any]:
-        found = np.empty(size, dtype=object)
+    """Pair by pair, in an order by coins: what changes from call to call must not tell inputs apart."""
+    coins = random.Random()
+
+    def draw(size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        found = np.empty((2, size), dtype=object)
         for place in range(size):
-            found[place] = _called(function, case[side])
-        return found
+            for side in (0, 1) if coins.getrandbits(1) else (1, 0):
+                found[side, place] = _called(function, case[side])
+        return found[0], found[1]
 
     return draw
 
@@ -124,7 +135,8 @@ def _draws(function: Function, case: Case) -> Draw:
 def _called(function: Function, value: Any) -> Any:
     """An error is an output like any other: who sees it has learned something."""
     try:
-        return function(value)
+        # What a function does to its input, or later to its output, is not to be seen by other calls.
+        return deepcopy(function(deepcopy(value)))
     except Exception as error:
         return Raised(type(error).__name__)
 

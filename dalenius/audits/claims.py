@@ -10,8 +10,9 @@ The adversary knows the mechanism and its worst neighbouring inputs, draws on bo
 claim (`bets`). Draws are ranked by what it knows of the law, or learned from draws that serve for nothing
 else (`scores`); batch by batch it bets on the event that told most among the draws before. It bets against
 the whole curve of the claim and against its ε at one δ (`families`), with nine tenths and one tenth of the
-risk, and may stop at any time: the bound is wrong with probability at most 1 − confidence, whatever the
-mechanism.
+risk, and may stop at any time. Whatever the mechanism, a claim that it keeps is rejected with probability at
+most 1 − confidence, and `epsilon_any` is too large with the same; `epsilon_lower` supposes besides that the
+mechanism is of the claim's kind, where `family` says so. Draws must not depend on each other.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def audit(
     records, next to each other as the claim's relation says. Nothing else of it is known, and a violation is
     reported only where the evidence is a million to one, if `confidence` says nothing else.
     """
-    count = numbers.count(trials, "trials", least=100)
+    count = numbers.count(trials, "trials", least=400)
     if isinstance(mechanism, Mechanism):
         sure = _confidence(Fraction(99, 100) if confidence is None else confidence)
         return _of_mechanism(mechanism, delta, count, sure, until)
@@ -101,7 +102,7 @@ def _likely(claim: Loss) -> Fraction:
 
 
 def _draws(mechanism: Mechanism, case: Case) -> Draw:
-    return lambda side, size: mechanism.sample(case[side], size)
+    return lambda size: (mechanism.sample(case[0], size), mechanism.sample(case[1], size))
 
 
 def _most_telling(mechanism: Mechanism, hunt: Hunt, size: int) -> Case:

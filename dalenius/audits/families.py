@@ -6,12 +6,13 @@ of a trade-off function (Dong, Roth and Su 2022), by one for every ε. Events th
 likelier than those that any one of its points forbids, so that far fewer draws show a violation.
 
 A claim is one of a family that is ordered by a number, the larger the less private: the ε of a point, or for
-a curve how many times less noise its loss has (`losses.shrinking`), or where noise is not a parameter by how
-much every ε of it is larger. A lower bound on that number is one on ε: to reject all members up to one is to
-show that none of them is true.
+a curve how many times less noise its loss has (`losses.shrinking`). To reject all members up to one is to
+show that none of them is kept. For a point that is a lower bound on ε, whatever the mechanism; for a curve it
+is one for mechanisms of the claim's kind, whose noise alone is in doubt.
 
-Where noise is not a parameter, δ is evaluated at few ε and laid out by chords in e^ε. As a function of e^ε it
-is convex, being the largest of the lines p − e^ε q, so that chords are upper bounds.
+A claim whose noise is not a parameter is rejected or not, by a family that only serves to choose bets: all
+its ε stretched. There δ is evaluated at few ε and laid out by chords in e^ε. As a function of e^ε it is
+convex, being the largest of the lines p − e^ε q, so that chords are upper bounds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.losses.loss import Loss
+from dalenius.losses.pure import Approximate
 from dalenius.losses.shrinking import shrunk
 
 Floats = NDArray[np.float64]
@@ -66,8 +68,10 @@ class Family(ABC):
     own: float
     least: float
     most: float
-    rule: str
-    """What is tested, in words."""
+    among: str
+    """Of which mechanisms a member says something, in words."""
+    tells: bool = True
+    """Whether members say how large ε is."""
 
     @abstractmethod
     def line(self, member: float, anchor: float) -> tuple[float, float]:
@@ -86,14 +90,14 @@ class Point(Family):
     """(ε, δ) for one δ; a member is its ε."""
 
     least, most = 0.0, LARGEST
-    rule = "one point"
+    among = "any mechanism"
 
     def __init__(self, claim: Loss, delta: Fraction) -> None:
         self.own, self.delta = claim.epsilon(delta).upper, float(delta)
 
     def line(self, member: float, anchor: float) -> tuple[float, float]:
         """See `Family`; there is only one."""
-        return math.exp(member) * (1 + HAIR), self.delta
+        return math.exp(min(member, LARGEST)) * (1 + HAIR), self.delta
 
     def epsilon(self, member: float, delta: Fraction) -> float:
         """The member itself."""
@@ -101,7 +105,7 @@ class Point(Family):
 
     def lines(self) -> Lines:
         """The only one, of many members."""
-        top = min(max(2 * self.own, self.own + 4, 1.0), LARGEST) if math.isfinite(self.own) else 16.0
+        top = min(max(2 * self.own, self.own + 4, 1.0), LARGEST / 2) if math.isfinite(self.own) else 16.0
         members = np.linspace(top / 64, top, 64)
         return Lines(
             np.zeros(1), members, np.exp(members)[None, :], np.full((1, len(members)), float(self.delta))
@@ -112,12 +116,12 @@ class Curve(Family):
     """δ(ε) for all ε; a member has so many times less noise, or all its ε larger."""
 
     own, least, most = 1.0, 1 / WIDEST, WIDEST
-    rule = "the whole curve"
+    among = "mechanisms of the claim's kind"
 
     def __init__(self, claim: Loss) -> None:
         self.claim = claim
-        ends = [shrunk(claim, Fraction(int(WIDEST))), shrunk(claim, Fraction(1, int(WIDEST)))]
-        self.noisy = None not in ends and ends[0] != ends[1]
+        ends = [_with_noise(claim, Fraction(int(WIDEST))), _with_noise(claim, Fraction(1, int(WIDEST)))]
+        self.noisy = self.tells = None not in ends and ends[0] != ends[1]
 
     def line(self, member: float, anchor: float) -> tuple[float, float]:
         """See `Family`; the anchor is an ε."""
@@ -128,17 +132,15 @@ class Curve(Family):
         return slope, _delta(self._member(member), place)
 
     def epsilon(self, member: float, delta: Fraction) -> float:
-        """The ε of a member at δ, rounded down."""
-        if not self.noisy:
-            return self.claim.epsilon(delta).lower * member
-        return self._member(member).epsilon(delta).lower
+        """The ε of a member at δ, rounded down; nothing where noise is not a parameter."""
+        return self._member(member).epsilon(delta).lower if self.noisy else 0.0
 
     def lines(self) -> Lines:
         """By anchors up to where events are rare, of members around the claim."""
         return _lines(self)
 
     def _member(self, member: float) -> Loss:
-        found = shrunk(self.claim, 1 / _short(member)) if member != 1 else self.claim
+        found = _with_noise(self.claim, 1 / _short(member)) if member != 1 else self.claim
         assert found is not None, "both ends of the family were found"
         return found
 
@@ -147,6 +149,13 @@ class Curve(Family):
 
     def __hash__(self) -> int:
         return hash(self.claim)
+
+
+def _with_noise(claim: Loss, factor: Fraction) -> Loss | None:
+    """The claim with so many times the noise; a claim of one (ε, δ) with so many times less ε."""
+    if isinstance(claim, Approximate) and claim.limit:
+        return Approximate(claim.limit / factor, delta=claim.failure, relation=claim.relation)
+    return shrunk(claim, factor)
 
 
 @lru_cache(maxsize=64)

@@ -25,8 +25,8 @@ CURVE = 0.9
 AT_ONCE = 2**23
 """So many numbers are drawn at a time."""
 
-Draw = Callable[[int, int], NDArray[Any]]
-"""Draws on one of two inputs, by its number, so many of them."""
+Draw = Callable[[int], tuple[NDArray[Any], NDArray[Any]]]
+"""So many draws on each of two inputs."""
 
 
 class Learn(Protocol):
@@ -43,7 +43,7 @@ class Hunt:
         self.claim, self.delta = claim, delta
         families: tuple[tuple[Family, float], ...] = ((Curve(claim), CURVE), (Point(claim, delta), 1 - CURVE))
         self.wealths = [Wealth(family, risk * share) for family, share in families]
-        self.risk = risk
+        self.risk, self.evidence = risk, 1.0
 
     def run(
         self,
@@ -80,6 +80,8 @@ class Hunt:
         for wealth, bet in zip(self.wealths, bets, strict=True):
             if bet is not None:
                 wealth.add(bet, fresh)
+        curve, point = (math.exp(min(one.against, 700.0)) for one in self.wealths)
+        self.evidence = max(self.evidence, CURVE * curve + (1 - CURVE) * point)
 
     @property
     def lower(self) -> float:
@@ -87,38 +89,35 @@ class Hunt:
         return max(self._epsilon(one) for one in self.wealths)
 
     def _epsilon(self, wealth: Wealth) -> float:
-        if wealth.event is None:
-            return 0.0
-        return wealth.family.epsilon(wealth.shown, self.delta)
+        family = wealth.family
+        return family.epsilon(wealth.shown, self.delta) if wealth.shown > family.least else 0.0
 
     def report(self, confidence: Fraction, drawn: int, able: float | None) -> Audit:
         """All of it."""
         best = max(self.wealths, key=self._epsilon)
-        violated = any(one.against >= one.need for one in self.wealths)
-        evidence = sum(
-            share * math.exp(min(one.against, 700.0))
-            for one, share in zip(self.wealths, (CURVE, 1 - CURVE), strict=True)
-        )
-        score = "no event was found" if best.event is None else best.event.score
+        curve, point = self.wealths
+        event = best.event or curve.event or point.event
         return Audit(
             epsilon_lower=self.lower,
+            epsilon_any=self._epsilon(point),
             claim=self.claim.epsilon(self.delta),
             attainable=able,
             delta=float(self.delta),
             confidence=confidence,
             trials=drawn,
-            family=f"{score}, against {best.family.rule}",
-            violated=violated,
-            evidence=evidence,
-            event=str(best.event or "none"),
+            family=best.family.among,
+            score="no event was found" if event is None else event.score,
+            violated=self.evidence >= 1 / self.risk,
+            evidence=self.evidence,
+            event=str(event or "none"),
         )
 
 
 def _taught(draw: Draw, scores: dict[str, Scores], size: int, learn: Learn) -> tuple[dict[str, Scores], int]:
     """What is learned besides what is known, and from how many draws a side; of one number nothing is."""
-    if EXACT in scores and draw(0, 1).ndim == 1:
+    if EXACT in scores and draw(1)[0].ndim == 1:
         return scores, 0
-    return scores | learn(draw(0, size), draw(1, size), exact=EXACT in scores), size
+    return scores | learn(*draw(size), exact=EXACT in scores), size
 
 
 def _sizes(first: int, most: int) -> Iterator[int]:
@@ -135,13 +134,12 @@ def _sizes(first: int, most: int) -> Iterator[int]:
 def _scored(draw: Draw, scores: dict[str, Scores], size: int) -> dict[str, tuple[Floats, Floats]]:
     """All scores of `size` fresh draws on each input, some at a time."""
     parts: dict[str, tuple[list[Floats], list[Floats]]] = {name: ([], []) for name in scores}
-    for side in (0, 1):
-        width = max(1, np.size(draw(side, 1)))
-        step = max(1, AT_ONCE // width)
-        for start in range(0, size, step):
-            draws = draw(side, min(step, size - start))
-            for name, score in scores.items():
-                parts[name][side].append(score(draws))
+    step = max(1, AT_ONCE // max(1, np.size(draw(1)[0])))
+    for start in range(0, size, step):
+        draws = draw(min(step, size - start))
+        for name, score in scores.items():
+            for side in (0, 1):
+                parts[name][side].append(score(draws[side]))
     return {name: (np.concatenate(a), np.concatenate(b)) for name, (a, b) in parts.items()}
 
 

@@ -12,6 +12,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -69,7 +73,13 @@ def _flat(output: Any) -> tuple[str, list[float]]:
         return _together("map", [part for pair in sorted(output.items(), key=repr) for part in pair])
     if isinstance(output, list | tuple | np.ndarray):
         return _together(type(output).__name__, list(output))
-    return (output.name if isinstance(output, Raised) else repr(output)), []
+    if isinstance(output, Raised):
+        return f"raised {output.name}", []
+    if isinstance(output, str | bytes | None | Decimal | Fraction | Enum | date | timedelta | complex):
+        return repr(output), []
+    inside = getattr(output, "__dict__", {})
+    # Where an object lies in memory, which a plain repr shows, says nothing about the data.
+    return _together(type(output).__qualname__, [part for pair in sorted(inside.items()) for part in pair])
 
 
 def _together(name: str, parts: Sequence[Any]) -> tuple[str, list[float]]:

@@ -14,7 +14,9 @@ class Audit:
     """What an adversary found. An audit that finds nothing is no proof."""
 
     epsilon_lower: float
-    """ε at `delta` is at least this, with `confidence`: see `family` for the claims among which."""
+    """ε at `delta` is at least this, with `confidence`, in the `family` that is named."""
+    epsilon_any: float
+    """The same for any mechanism whatever: it is not (ε, delta)-private for any smaller ε."""
     claim: Bound
     """ε at `delta` by the claim."""
     attainable: float | None
@@ -24,11 +26,13 @@ class Audit:
     trials: int
     """Draws on each of the two inputs."""
     family: str
-    """By what draws were ranked, and what was tested."""
+    """Among which mechanisms `epsilon_lower` holds: any, or those of the claim's kind with other noise."""
+    score: str
+    """By what draws were ranked."""
     violated: bool
     """Whether the claim is rejected."""
     evidence: float
-    """The e-value against the claim: a true one has 1 or less in the mean, and k or more with 1/k at most."""
+    """The most that betting 1 against the claim came to: a true one lets it reach k with 1/k at most."""
     event: str
     """What tells the two inputs apart best."""
 
@@ -43,7 +47,7 @@ class Audit:
         return (
             f"the claim epsilon {self.claim.upper:.4g} at delta {self.delta:.3g} {verdict}: at least "
             f"{self.epsilon_lower:.4g} with confidence {_percent(self.confidence)}{able} "
-            f"({self.trials:,} draws a side; {self.family}; evidence {self.evidence:.2g})"
+            f"for {self.family} ({self.trials:,} draws a side, {self.score}, evidence {self.evidence:.2g})"
         )
 
 

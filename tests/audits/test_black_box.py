@@ -86,6 +86,7 @@ def test_neighbors_are_those_of_the_relation() -> None:
         ({"claim": Pure(1)}, "what it claims"),
         ({"claim": Pure(1), "inputs": [1]}, "lists of records"),
         ({"claim": Pure(1), "inputs": [[]]}, "no neighbouring inputs"),
+        ({"claim": Pure(1, relation="zero_out"), "inputs": [[1]]}, "stands for none"),
         ({"claim": Pure(1), "inputs": [[1]], "confidence": 1}, "for certain"),
     ],
 )
@@ -102,3 +103,51 @@ def test_outputs_of_all_kinds_become_rows() -> None:
     kinds = rows[:, 0]
     assert kinds[0] == kinds[1] and len({kinds[6], kinds[7], kinds[8], kinds[9]}) == 4
     assert (Layout.of(odd).rows(["never seen"])[:, 0] == -1).all()
+
+
+class Plain:
+    """An object of which its plain repr shows only where it lies."""
+
+
+@pytest.mark.parametrize("made", [Plain, lambda: {"a": object()}, lambda: len, lambda: [Plain(), Plain()]])
+def test_where_an_object_lies_is_not_an_output(made: Any) -> None:
+    """A function that ignores its input. False-alarm rate 1e-6."""
+    found = audit(lambda _: made(), inputs=[[0, 1]], claim=Pure(0.1), trials=2000)
+    assert not found.violated and found.epsilon_lower == 0
+
+
+def test_what_an_object_holds_is_an_output() -> None:
+    class Holding:
+        def __init__(self, count: int) -> None:
+            self.count = count
+
+    assert audit(lambda records: Holding(len(records)), inputs=[[0]], claim=Pure(1), trials=2000).violated
+
+
+def test_a_function_that_changes_its_input_sees_it_fresh_each_time() -> None:
+    """False-alarm rate 1e-6."""
+    noise = Buffered(EXACT)
+
+    def in_place(records: list[int]) -> list[int]:
+        records[0] += int(noise([0]))
+        return records
+
+    found = audit(
+        in_place, inputs=[[0], [1]], neighbors=lambda one: [[1 - one[0]]], claim=Pure(1), trials=4000
+    )
+    assert not found.violated
+
+
+def test_an_error_after_so_many_calls_does_not_tell_inputs_apart() -> None:
+    """As of a budget that is spent. False-alarm rate 1e-6."""
+    for limit in (1500, 2500, 5000):
+        noise, calls = Buffered(EXACT), 0
+
+        def limited(records: list[int], noise: Buffered = noise, limit: int = limit) -> float:
+            nonlocal calls
+            calls += 1
+            if calls > limit:
+                raise PermissionError
+            return noise(records)
+
+        assert not audit(limited, inputs=[[0, 1]], claim=Pure(1), trials=4000).violated

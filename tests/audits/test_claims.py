@@ -179,10 +179,10 @@ def test_what_is_right_is_accused_no_more_often_than_stated() -> None:
     assert binom.sf(wrong - 1, len(found), 0.1) > ALARM
 
 
-def test_the_family_names_the_score() -> None:
+def test_the_score_is_named() -> None:
     number = Laplace(scale=1, sensitivity=1, **WHOLE)
-    assert audit(number, trials=5000).family == "tests by the exact likelihood ratio"
-    assert audit(Opaque(number), trials=5000).family == "tests by estimated frequencies"
+    assert audit(number, trials=5000).score == "tests by the exact likelihood ratio"
+    assert audit(Opaque(number), trials=5000).score == "tests by estimated frequencies"
     fine = Gaussian(scale=1, sensitivity=1, grid=Grid(-30))
     learned = {"tests by frequencies, column by column", "threshold tests on a weighted sum"}
-    assert audit(Opaque(fine), trials=50_000).family in learned
+    assert audit(Opaque(fine), trials=50_000).score in learned
