@@ -5,10 +5,18 @@
     build/bench-tables/bin/python benchmarks/tables.py
 
 The table is made afresh: 10 million rows of 1 million people in 1,000 groups, groups by Zipf's law and people
-by Pareto's, as Parquet in a temporary folder. OpenDP is left out where it is not installed. The report is
-printed and written to benchmarks/results/tables.md. Each case has a process of its own; its CPU time, of all
-threads, is the median of the repeats after a first that is not counted, its memory the most that the process
-had. `--large 100000000` adds one run of that many rows under a limit of 4 GB of address space for data.
+by Pareto's, as Parquet in a temporary folder. The report is printed and written to
+benchmarks/results/tables.md. Each case has a process of its own; its CPU time, of all threads, is the median
+of the repeats after a first that is not counted, its memory the most that the process had.
+`--large 100000000` adds one run of that many rows under a limit of 4 GB of address space for data.
+
+`--peers build/peers` measures other libraries (tables_peers.py), each in an environment of its own:
+
+    python3 -m venv build/peers/qrlew
+    build/peers/qrlew/bin/pip install -r benchmarks/requirements-tables-qrlew.txt
+
+and so for pipelinedp, smartnoise and tumult (which needs Java 17); requirements-tables.txt is that of opendp.
+A peer with no environment is run by this interpreter if it is installed here, and else left out.
 """
 
 from __future__ import annotations
@@ -29,9 +37,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from measure import processor, table, version
+from tables_peers import GROUPS, PEERS, peak
 
 RESULTS = Path(__file__).parent / "results" / "tables.md"
-GROUPS = 1_000
 LIMIT = 4 << 30
 """Bytes that the large run may have."""
 RAW = "SELECT grp, count(*), sum(value) FROM t GROUP BY grp"
@@ -50,9 +58,28 @@ person contributes bounded in L2. Medians of {repeats} repeats. Raw and COUNT(DI
 the same file: `{raw}`
 and `{distinct}`.
 "Dalenius" reads the rows, finds the shapes by which bounds are chosen, and the bounded totals; "prepared"
-does the same with a stored copy that was made before ({prepare:.1f} s of CPU, once). OpenDP keeps 20 rows of
-each person, groups them, and adds its noise. A whole answer is read, planned, charged to a ledger on disk,
-bounded by what is found privately, and noised; with keys and the range of the value declared.
+does the same with a stored copy that was made before ({prepare:.1f} s of CPU, once). A whole answer is read,
+planned, charged to a ledger on disk, bounded by what is found privately, and noised; with keys and the range
+of the value declared.
+"""
+PEER_HEAD = ("", "rows", "ready, CPU s", "answer, CPU s", "× raw", "MiB at most", "groups", "rows counted")
+PEER_TABLE = """\
+The same question, with noise: at most 20 rows of a person, values from 0 to 1,000, epsilon 1 and delta 1e-6,
+the 1,000 groups public. Each in a process of its own; one answer, after a first that is not counted. CPU time
+and memory are those of the process and of all that it started. "× raw" is the answer alone, over DuckDB's
+`GROUP BY` of as many rows; imports are in neither column, and what comes before a first answer is in "ready".
+A peer that takes too long for all rows has fewer, with fewer people in proportion.
+{bounded}
+
+- Dalenius is the whole answer. It finds its own bound, which is not 20 rows.
+- OpenDP (Polars) draws 20 rows of each person. Its noise for a sum of floats grows with the length declared.
+- SmartNoise SQL copies a pandas frame into SQLite to be ready, and draws 20 rows of each person there.
+- Qrlew rewrites the query, which DuckDB runs. So many public groups cannot be declared: half of the budget
+  goes to finding groups, and small ones are left out. It draws no rows: those of a person have less weight
+  where their L2 norm over groups is above 20. Counts and sums below 0 are given as 0.
+- PipelineDP holds the rows as Python tuples to be ready, and draws 20 of each person with its local backend.
+- Tumult Analytics starts Spark to be ready, with as many partitions as there are cores and 8 GB for Java. It
+  keeps 20 rows of each person, and answers the count and the sum one after the other.
 """
 
 
@@ -90,6 +117,15 @@ def generate(path: Path, rows: int, seed: int = 7) -> None:
             group = np.minimum(np.searchsorted(by_group, draw.random(size)), GROUPS - 1)
             value = np.round(draw.gamma(2, 20, size), 2)
             writer.write_table(pa.table([person, names.take(pa.array(group)), value], schema=schema))
+
+
+def table_of(folder: Path, rows: int) -> Path:
+    """The table of so many rows, made once, in a folder of its own: the ledger lies beside it."""
+    path = folder / str(rows) / "t.parquet"
+    if not path.exists():
+        path.parent.mkdir(parents=True)
+        generate(path, rows)
+    return path
 
 
 def raw(path: str, sql: str) -> Callable[[], object]:
@@ -151,27 +187,6 @@ def answer(path: str, *, ready: bool = False) -> Callable[[], object]:
     return lambda: opened.sql(query, epsilon=Fraction(next(epsilons), 1000), keys=keys)
 
 
-def opendp(path: str) -> Callable[[], object]:
-    import opendp.prelude as peer
-    import polars as pl
-
-    peer.enable_features("contrib")
-    most = 2**30
-    context = peer.Context.compositor(
-        data=pl.scan_parquet(path),
-        privacy_unit=peer.unit_of(contributions=1, identifier=pl.col("user_id")),
-        privacy_loss=peer.loss_of(epsilon=100.0, delta=1e-6),
-        split_evenly_over=10,
-        margins=[
-            peer.polars.Margin(max_length=most),
-            peer.polars.Margin(by=["grp"], max_length=most, max_groups=GROUPS, invariant="keys"),
-        ],
-    )
-    value = pl.col("value").fill_nan(0.0).fill_null(0.0)
-    query = context.query().truncate_per_group(20).group_by("grp")
-    return lambda: query.agg(peer.len(signed=True), value.dp.sum((0.0, 1000.0))).release().collect()
-
-
 CASES: dict[str, Callable[[str], Callable[[], object]]] = {
     "raw": lambda path: raw(path, RAW),
     "distinct": lambda path: raw(path, DISTINCT),
@@ -179,7 +194,6 @@ CASES: dict[str, Callable[[str], Callable[[], object]]] = {
     "prepared": prepared,
     "answer": answer,
     "answer_prepared": lambda path: answer(path, ready=True),
-    "opendp": opendp,
 }
 NAMES = {
     "raw": "raw GROUP BY",
@@ -188,7 +202,6 @@ NAMES = {
     "prepared": "Dalenius, prepared",
     "answer": "Dalenius, the whole answer",
     "answer_prepared": "Dalenius, the whole answer, prepared",
-    "opendp": "OpenDP",
 }
 
 
@@ -202,11 +215,7 @@ def measure(case: str, path: str, repeats: int) -> None:
         start = time.process_time()
         call()
         seconds.append(time.process_time() - start)
-    print(json.dumps({"seconds": seconds[1:] or seconds, "peak": _peak(), "made": made}))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds[1:] or seconds, "peak": peak(), "made": made}))
 
 
 def run(case: str, path: Path, repeats: int, *, limit: int | None = None) -> tuple[Measured, float]:
@@ -228,11 +237,9 @@ def run(case: str, path: Path, repeats: int, *, limit: int | None = None) -> tup
 
 def engines(folder: Path, rows: int, repeats: int) -> str:
     """The table of the engine: CPU time and memory of each case."""
-    path = folder / "t.parquet"
-    generate(path, rows)
-    chosen = [case for case in CASES if case != "opendp" or find_spec("opendp")]
+    path = table_of(folder / "engines", rows)
     _, prepare = run("prepared", path, 1)
-    found = {case: run(case, path, 1 if case == "opendp" else repeats)[0] for case in chosen}
+    found = {case: run(case, path, repeats)[0] for case in CASES}
     lines = [_line(NAMES[case], one, found["raw"], found["distinct"]) for case, one in found.items()]
     said = TABLE.format(
         rows=rows,
@@ -251,6 +258,54 @@ def _line(name: str, one: Measured, base: Measured, distinct: Measured) -> Seque
         return (name, one.note, "–", "–", "–")
     ratios = (f"{one.median / base.median:.1f}", f"{one.median / distinct.median:.2f}")
     return (name, f"{one.median:.3f}", *ratios, f"{one.peak:,.0f}")
+
+
+def peers(folder: Path, rows: int, repeats: int, environments: Path) -> str:
+    """The table of the peers: each on as many rows as it can take, over raw DuckDB on the same rows."""
+    # Not the files of the other table: what was released from them would be answered again from the ledger.
+    folder = folder / "peers"
+    found = {case: python for case in PEERS if (python := interpreter(case, environments))}
+    sizes = {case: min(rows, PEERS[case].most) for case in found}
+    base, lines, kept = {}, [], []
+    for size in sorted({rows, *sizes.values()}, reverse=True):
+        path = table_of(folder, size)
+        base[size] = run("raw", path, repeats)[0].median
+        own, _ = run("answer", path, repeats)
+        line = (f"{own.median:.2f}", f"{own.median / base[size]:.1f}", f"{own.peak:,.0f}")
+        lines.append(("Dalenius", f"{size:,}", "–", *line, f"{GROUPS:,}", "–"))
+        kept.append(f"{bounded(path):,} of {size:,}")
+    for case, python in found.items():
+        lines.append(_peer(case, python, table_of(folder, sizes[case]), base[sizes[case]], sizes[case]))
+    said = PEER_TABLE.format(bounded=f"Rows that are left with 20 of each person: {'; '.join(kept)}.")
+    missing = [PEERS[case].name for case in PEERS if case not in found]
+    note = f"\nLeft out, with no environment: {', '.join(missing)}.\n" if missing else ""
+    return f"## Peers\n\n{said}\n{table(PEER_HEAD, lines)}{note}"
+
+
+def interpreter(case: str, environments: Path) -> str | None:
+    """The interpreter of a peer's own environment, or this one where the peer is installed, or none."""
+    own = environments / case / "bin" / "python"
+    if own.exists():
+        return str(own)
+    return sys.executable if find_spec(PEERS[case].modules[0].partition(".")[0]) else None
+
+
+def bounded(path: Path) -> int:
+    """How many rows are left if no person has more than 20."""
+    kept = "SELECT sum(least(n, 20)) FROM (SELECT count(*) AS n FROM t GROUP BY user_id)"
+    return int(raw(str(path), kept)()[0][0])
+
+
+def _peer(case: str, python: str, path: Path, base: float, size: int) -> Sequence[str]:
+    command = [python, "-W", "ignore", str(Path(__file__).with_name("tables_peers.py")), case, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["failed"]
+        return (PEERS[case].name, f"{size:,}", lines[-1][:80], *["–"] * 5)
+    said = json.loads(done.stdout.splitlines()[-1])
+    name = f"{PEERS[case].name} {said['version']}"
+    times = (f"{said['ready']:.2f}", f"{said['seconds']:.2f}", f"{said['seconds'] / base:,.0f}")
+    return (name, f"{size:,}", *times, f"{said['peak']:,.0f}", f"{said['groups']:,}", f"{said['rows']:,.0f}")
 
 
 def asking(folder: Path, repeats: int) -> str:
@@ -309,6 +364,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--large", type=int, default=0, help="rows of one more run, in 4 GiB")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--peers", type=Path, help="the folder of the peers' environments")
     parser.add_argument("--output", type=Path, default=RESULTS, help="where the report is written")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     parser.add_argument("--path", help=argparse.SUPPRESS)
@@ -316,10 +372,12 @@ def main() -> None:
     if chosen.case:
         measure(chosen.case, chosen.path, chosen.repeats)
         return
-    names = ", ".join(f"{name} {version(name)}" for name in ("dalenius", "duckdb", "numpy", "opendp"))
+    names = ", ".join(f"{name} {version(name)}" for name in ("dalenius", "duckdb", "numpy"))
     page = [f"# Tables\n\n{processor()}, Python {platform.python_version()}; {names}.\n"]
     with tempfile.TemporaryDirectory() as folder:
         page.append(f"## Bounded totals\n\n{engines(Path(folder), chosen.rows, chosen.repeats)}")
+        if chosen.peers:
+            page.append(peers(Path(folder), chosen.rows, chosen.repeats, chosen.peers))
         page.append(asking(Path(folder), chosen.repeats))
         if chosen.large:
             page.append(large(Path(folder), chosen.large))
