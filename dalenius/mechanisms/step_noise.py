@@ -14,7 +14,7 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import Grid, Steps
 from dalenius.release import CONFIDENCE
 
-MOST_LISTED = 2**17
+MOST_LISTED = 2**15
 """How far from its centre a law is listed."""
 LEFT_OUT = 1e-18
 """How much of a law `probabilities` may leave out."""
