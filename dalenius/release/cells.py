@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,28 @@ import numpy as np
 Cell = int | float | str | bool | date | datetime | None
 """What a table holds; a moment has no time zone, or is one of UTC."""
 Change = Callable[[Cell], Cell]
+_WRITTEN = {int, float, str, bool, type(None)}
+_PLAIN = {*_WRITTEN, date, datetime}
 
 
 def cell(value: Any) -> Cell:
     """A number of an array as a plain one."""
     plain: Cell = value.item() if isinstance(value, np.generic) else value
     return plain
+
+
+def column(values: Iterable[Any]) -> tuple[Cell, ...]:
+    """Numbers of arrays as plain ones; a column that holds none is not looked at one by one."""
+    found = tuple(values)
+    return found if set(map(type, found)) <= _PLAIN else tuple(map(cell, found))
+
+
+def written(values: tuple[Cell, ...]) -> list[Any]:
+    """A column as `plain` writes its cells."""
+    kinds = set(map(type, values))
+    if kinds <= _WRITTEN and (float not in kinds or all(isfinite(v) for v in values if type(v) is float)):
+        return list(values)
+    return [*map(plain, values)]
 
 
 def held(least: Fraction | None, most: Fraction | None) -> Change:

@@ -47,7 +47,7 @@ class Release:
     confidence: Fraction | None = CONFIDENCE
 
     def __post_init__(self) -> None:
-        kept = {name: tuple(map(cells.cell, column)) for name, column in self.columns.items()}
+        kept = {name: cells.column(column) for name, column in self.columns.items()}
         if len({len(column) for column in kept.values()}) > 1 or not set(self.measures) <= set(kept):
             raise InvalidArgument(
                 "The columns of a release differ in length, or lack a measure.",
@@ -208,7 +208,7 @@ class Release:
         plain = {
             "kind": KIND,
             "version": VERSION,
-            "columns": [{"name": name, "cells": [*map(cells.plain, column)]} for name, column in columns],
+            "columns": [{"name": name, "cells": cells.written(column)} for name, column in columns],
             "measures": self.measures,
             "confidence": None if self.confidence is None else written(self.confidence),
             "receipt": self.receipt.plain(),
