@@ -11,7 +11,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "dalenius").rglob("*.py"))
-SLOW_TO_LOAD = {"scipy", "matplotlib"}
+SLOW_TO_LOAD = {"scipy", "matplotlib", "sklearn"}
 RANDOMNESS = {"random", "secrets", "numpy.random"}
 
 
@@ -33,7 +33,9 @@ def test_imports_point_down_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_a_module_is_quick_to_load_and_draws_no_noise(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert {name.split(".")[0] for name in imported(iter(tree.body))} & SLOW_TO_LOAD == set()
-    assert set(imported(ast.walk(tree))) & RANDOMNESS == set()
+    # An adversary protects nobody with its coins.
+    if path.relative_to(ROOT).parts[1] not in ("attacks", "audits"):
+        assert set(imported(ast.walk(tree))) & RANDOMNESS == set()
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
