@@ -48,6 +48,8 @@ class Case:
     delta: Fraction
 
 
+SHORT = 400
+"""Draws of a short run."""
 CHECKS = 200
 """Audits by which it is seen how often one says too much."""
 
@@ -150,8 +152,53 @@ def _cells(auditor: Auditor, case: Case, found: tuple[int, float] | None) -> lis
     return [f"{found[0]:,}", f"{found[1]:.2f}", f"{high:.3f}"]
 
 
+ZOO = """\
+Every broken mechanism once, until it is caught at a million to one, and its twin once with all its draws:
+{caught} of {count} caught, {accused} twins accused. Draws are those on each of two inputs, without those that
+chose the pair of inputs; of a training loop one run is replayed. {shorts} short runs of each twin ({draws}
+draws, confidence 0.99): {alarms} of {runs} accused, where one in a hundred is allowed.
+"""
+
+
+def zoo(shorts: int) -> str:
+    from dalenius.audits.zoo import table as attacked
+    from dalenius.audits.zoo import zoo as specimens
+
+    rows = attacked(specimens())
+    cells = [
+        [
+            row.name,
+            row.how,
+            "yes" if row.caught else "**no**",
+            f"{row.draws:,}",
+            f"{row.seconds:.2f}",
+            f"{row.evidence:.1e}",
+            "**accused**" if row.twin_rejected else "not accused",
+            f"{row.twin_evidence:.1e}",
+        ]
+        for row in rows
+    ]
+    found = [
+        one.attack(one.twin, trials=SHORT, confidence=Fraction(99, 100)).caught
+        for one in specimens()
+        for _ in range(shorts)
+    ]
+    said = ZOO.format(
+        caught=sum(row.caught for row in rows),
+        count=len(rows),
+        accused=sum(row.twin_rejected for row in rows),
+        shorts=shorts,
+        draws=SHORT,
+        alarms=sum(found),
+        runs=f"{len(found):,}",
+    )
+    head = ["broken", "how", "caught", "draws", "CPU s", "evidence", "its twin", "evidence"]
+    return f"## The zoo\n\n{said}\n{table(head, cells)}"
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], str]] = {
     "draws": lambda chosen: draws(chosen.repeats),
+    "zoo": lambda chosen: zoo(chosen.shorts),
     "training": lambda chosen: training(chosen.runs),
 }
 
@@ -159,6 +206,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], str]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure audits beside a peer.")
     parser.add_argument("--repeats", type=int, default=21, help="audits at each number of draws")
+    parser.add_argument("--shorts", type=int, default=20, help="short runs of each twin of the zoo")
     parser.add_argument("--runs", type=int, default=30, help="trainings at each setting")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--output", type=Path, default=RESULTS, help="where the report is written")

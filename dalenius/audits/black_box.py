@@ -28,8 +28,8 @@ from dalenius.losses.loss import Loss
 
 MOST_PAIRS = 256
 """So many pairs are tried at the most."""
-FIRST_LOOK = 64
-"""Draws a side by which pairs are first compared."""
+FIRST_LOOK, LONGEST_LOOK = 64, 2048
+"""Draws a side by which pairs are first compared, at least and at most; between them a quarter of all."""
 
 Function = Callable[[Any], Any]
 Neighbors = Callable[[Any], Iterable[Any]]
@@ -47,7 +47,7 @@ def audit_callable(
 ) -> Audit:
     """Attack a claim about a function, each call of which is one draw."""
     hunt = Hunt(claim, delta, float(1 - confidence))
-    case = _most_telling(function, pairs, hunt)
+    case = _most_telling(function, pairs, hunt, trials)
     draw = _draws(function, case)
     drawn = hunt.run(draw, {}, trials, until, learn=_learned)
     return hunt.report(confidence, drawn, None)
@@ -109,8 +109,9 @@ def _with(one: Any, place: int, record: Any) -> Any:
     return tuple(changed) if isinstance(one, tuple) else changed
 
 
-def _most_telling(function: Function, pairs: Sequence[Case], hunt: Hunt) -> Case:
-    left, size = list(pairs), FIRST_LOOK
+def _most_telling(function: Function, pairs: Sequence[Case], hunt: Hunt, trials: int) -> Case:
+    left = list(pairs)
+    size = min(max(FIRST_LOOK, trials // (4 * len(left))), LONGEST_LOOK)
     while len(left) > 1:
         promises = [hunt.promise(_draws(function, case), {}, size, learn=_learned) for case in left]
         order = sorted(range(len(left)), key=lambda k: -promises[k])

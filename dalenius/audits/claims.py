@@ -9,10 +9,10 @@
 The adversary knows the mechanism and its worst neighbouring inputs, draws on both, and bets against the
 claim (`bets`). Draws are ranked by what it knows of the law, or learned from draws that serve for nothing
 else (`scores`); batch by batch it bets on the event that told most among the draws before. It bets against
-the whole curve of the claim and against its ε at one δ (`families`), with nine tenths and one tenth of the
-risk, and may stop at any time. Whatever the mechanism, a claim that it keeps is rejected with probability at
-most 1 − confidence, and `epsilon_any` is too large with the same; `epsilon_lower` supposes besides that the
-mechanism is of the claim's kind, where `family` says so. Draws must not depend on each other.
+the whole curve of the claim and against its ε at one δ (`families`), which share the risk, and may stop at
+any time. Whatever the mechanism, a claim that it keeps is rejected with probability at most 1 − confidence,
+and `epsilon_any` is too large with the same; `epsilon_lower` supposes besides that the mechanism is of the
+claim's kind, where `family` says so. Draws must not depend on each other.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.losses.composition import Composition
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
 from dalenius.losses.shrinking import shrunk
@@ -152,10 +153,19 @@ class Curve(Family):
 
 
 def _with_noise(claim: Loss, factor: Fraction) -> Loss | None:
-    """The claim with so many times the noise; a claim of one (ε, δ) with so many times less ε."""
+    """The claim with so many times the noise; a claim of one (ε, δ) with so many times less ε.
+
+    None where there is no such parameter, and for noises of several scales, which take long to evaluate.
+    """
+    if isinstance(claim, Composition) and len({_noise_of(term) for term, _ in claim.terms}) > 1:
+        return None
     if isinstance(claim, Approximate) and claim.limit:
         return Approximate(claim.limit / factor, delta=claim.failure, relation=claim.relation)
     return shrunk(claim, factor)
+
+
+def _noise_of(term: Loss) -> tuple[type[Loss], object]:
+    return type(term), getattr(term, "scale", None)
 
 
 @lru_cache(maxsize=64)

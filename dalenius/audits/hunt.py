@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.audits.bets import Bet, Scored, Wealth, choose
-from dalenius.audits.families import Curve, Family, Floats, Point
+from dalenius.audits.families import Curve, Floats, Point
 from dalenius.audits.report import Audit
 from dalenius.audits.scores import EXACT, Scores, learned
 from dalenius.losses.loss import Loss
@@ -20,8 +20,8 @@ FIRST = 16
 """One draw in so many is seen before the first bet; twice as many again where scores are learned."""
 GROWTH = 1.5
 """All draws are so many times as many after a batch as before it."""
-CURVE = 0.9
-"""The share of the risk that bets against the whole curve have."""
+TELLING, SILENT = 0.9, 0.5
+"""The share of the risk that bets against the whole curve have, where they tell ε and where they do not."""
 AT_ONCE = 2**23
 """So many numbers are drawn at a time."""
 
@@ -41,8 +41,9 @@ class Hunt:
 
     def __init__(self, claim: Loss, delta: Fraction, risk: float) -> None:
         self.claim, self.delta = claim, delta
-        families: tuple[tuple[Family, float], ...] = ((Curve(claim), CURVE), (Point(claim, delta), 1 - CURVE))
-        self.wealths = [Wealth(family, risk * share) for family, share in families]
+        curve, point = Curve(claim), Point(claim, delta)
+        self.share = TELLING if curve.tells else SILENT
+        self.wealths = [Wealth(curve, risk * self.share), Wealth(point, risk * (1 - self.share))]
         self.risk, self.evidence = risk, 1.0
 
     def run(
@@ -81,7 +82,7 @@ class Hunt:
             if bet is not None:
                 wealth.add(bet, fresh)
         curve, point = (math.exp(min(one.against, 700.0)) for one in self.wealths)
-        self.evidence = max(self.evidence, CURVE * curve + (1 - CURVE) * point)
+        self.evidence = max(self.evidence, self.share * curve + (1 - self.share) * point)
 
     @property
     def lower(self) -> float:

@@ -12,8 +12,7 @@ the claim (then `attained` says at which ε it does, and `share` how much of the
 where releases have no error bars. A law too long to list is replaced by that of what is `Seen` of a draw.
 
 False alarms: each statistical test below has probability at most 1e-7, but for the nine tenths, which is a
-statement of power. Simulated from the law of every instance of test_contract.py, the bound is in the mean 6
-or more of its standard deviations above the nine tenths, and none of 640,000 audits missed them.
+statement of power.
 """
 
 from __future__ import annotations
@@ -153,11 +152,15 @@ def divergence(first: Law, second: Law, epsilon: float) -> float:
 
 
 def check_audit(mechanism: Mechanism, *, share: float = 0.0, trials: int = TRIALS) -> None:
-    found = audit(mechanism, confidence=1 - ALARM, trials=trials)
-    assert found.holds, str(found)
-    assert found.attainable is not None
-    assert share * found.claim.upper - 1e-9 <= found.attainable <= found.claim.upper + 1e-9, str(found)
-    assert found.epsilon_lower >= 0.9 * found.attainable, str(found)
+    """With more draws where fewer do not show enough."""
+    for some in (trials // 20, trials // 5, trials):
+        found = audit(mechanism, confidence=1 - ALARM / 3, trials=some)
+        assert found.holds, str(found)
+        assert found.attainable is not None
+        assert share * found.claim.upper - 1e-9 <= found.attainable <= found.claim.upper + 1e-9, str(found)
+        if found.epsilon_lower >= 0.9 * found.attainable:
+            return
+    raise AssertionError(str(found))
 
 
 def check_error(mechanism: Mechanism, truth: Truth = lambda value: value, draws: int = DRAWS) -> None:
