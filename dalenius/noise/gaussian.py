@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
+import flint
 import numpy as np
 from flint import arb
 
@@ -19,7 +21,12 @@ from dalenius.noise.lazy import ball
 
 STEEPEST = Fraction(2**400)
 """A narrower law than 1/STEEPEST is zero to a double, off the mode, all the same."""
-HALF = Fraction(1, 2)
+
+
+@lru_cache(maxsize=64)
+def _units(scale: Fraction, precision: int) -> tuple[arb, arb]:
+    """1/(2s√2), which half-integers are counted in, and √(π/2)·max(s, 1), at a precision."""
+    return 1 / (2 * ball(scale) * arb(2).sqrt()), (arb.pi() / 2).sqrt() * ball(max(scale, Fraction(1)))
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,10 @@ class RoundedGaussian(Law):
 
     def weight(self, k: int) -> arb:
         """By erfc on the far side of zero, where nothing is lost to 1 − Φ."""
-        unit = 1 / (ball(self.scale) * arb(2).sqrt())
-        near, far = ball(abs(k) - HALF) * unit, ball(abs(k) + HALF) * unit
+        half, factor = _units(self.scale, flint.ctx.prec)
+        near, far = arb(2 * abs(k) - 1) * half, arb(2 * abs(k) + 1) * half
         area = near.erfc() - far.erfc() if k else 2 * far.erf()
-        return area * (arb.pi() / 2).sqrt() * ball(max(self.scale, Fraction(1)))
+        return area * factor
 
     def drop(self, k: int, step: int) -> arb:
         """Under the integral at every x: ((k + step + x)² − (k + x)²)/2s² is least at the end near zero."""
