@@ -25,12 +25,14 @@ import numpy as np
 
 from dalenius.audits.families import Family, Floats, Lines
 
-LEVELS = 64
-"""Thresholds among which an event is chosen."""
+LEVELS = np.concatenate([np.linspace(0.0, 0.94, 40), 1 - np.geomspace(0.06, 2e-5, 40)])
+"""Quantiles among which an event's threshold is chosen: rare events may tell most."""
 DOUBT = 1.5
 """So many deviations worse than they look frequencies are taken when an event is chosen."""
 FULLEST = 0.98
 """The most of what a stake may be that is staked."""
+LOOKED, FINE = 16, 400
+"""So many bets are looked at finely, each against so many members."""
 SPARE = 1.0
 """Wealth is hoped to come to e times what is needed."""
 CLOSE = 5e-4
@@ -130,13 +132,13 @@ def choose(scored: Scored, family: Family, *, left: int, need: float) -> Bet | N
     if best[1] is None:
         return None
     event, row, chances = best[1]
-    return Bet(event, float(lines.anchors[row]), _stake(lines, row, chances, left, need), best[0])
+    return Bet(event, float(lines.anchors[row]), _finely(lines, row, chances, left, need)[1], best[0])
 
 
 def _frequencies(sides: tuple[Floats, Floats], sign: int, first: int) -> tuple[Floats, Floats, Floats]:
     """Thresholds, and by them how likely the event is on both inputs, each taken for worse than it looks."""
     a, b = (np.sort(sign * sides[k]) for k in (first, 1 - first))
-    levels = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.0, 1.0, LEVELS)))
+    levels = np.unique(np.quantile(np.concatenate([a, b]), LEVELS))
     p = _wilson(1 - np.searchsorted(a, levels) / len(a), len(a), -1)
     q = _wilson(1 - np.searchsorted(b, levels) / len(b), len(b), +1)
     likelier = p > q
@@ -155,20 +157,27 @@ def _promise(lines: Lines, p: Floats, q: Floats, left: int, need: float) -> tupl
     growth = _growth(p[:, None, None], q[:, None, None], lines.slopes, lines.intercepts)[1]
     reached = left * growth >= need + SPARE
     top = np.where(reached.any(axis=2), reached.shape[2] - np.argmax(reached[:, :, ::-1], axis=2), 0)
-    at = np.maximum(top - 1, 0)
-    grown = np.take_along_axis(growth, at[:, :, None], axis=2)[:, :, 0]
-    hope = top + np.minimum(left * grown / (need + SPARE), 1e6) * 1e-7
-    place, row = np.unravel_index(int(np.argmax(hope)), hope.shape)
-    return float(hope[place, row]), int(row), int(place)
+    grown = np.take_along_axis(growth, np.maximum(top - 1, 0)[:, :, None], axis=2)[:, :, 0]
+    rough = top + np.minimum(left * grown / (need + SPARE), 1e6) * 1e-7
+    best = np.argsort(rough, axis=None)[-LOOKED:]
+    places, rows = np.unravel_index(best, rough.shape)
+    pairs = zip(places.tolist(), rows.tolist(), strict=True)
+    found = [(_finely(lines, row, (float(p[k]), float(q[k])), left, need)[0], row, k) for k, row in pairs]
+    return max(found)
 
 
-def _stake(lines: Lines, row: int, chances: tuple[float, float], left: int, need: float) -> float:
-    """Kelly's stake against the member that will just be rejected."""
+def _finely(
+    lines: Lines, row: int, chances: tuple[float, float], left: int, need: float
+) -> tuple[float, float]:
+    """The member that a bet will just reject, as its place among many, and Kelly's stake against it."""
     p, q = map(np.asarray, chances)
-    members = np.exp(np.linspace(math.log(lines.members[0]), math.log(lines.members[-1]), 400))
+    members = np.exp(np.linspace(math.log(lines.members[0]), math.log(lines.members[-1]), FINE))
     stakes, growth = _growth(p, q, *lines.at(row, members))
     reached = np.flatnonzero(left * growth >= need + SPARE)
-    return float(stakes[reached[-1] if reached.size else 0])
+    last = int(reached[-1]) if reached.size else 0
+    return (last + 1 if reached.size else 0) + 1e-7 * min(left * float(growth[last]), 1e6), float(
+        stakes[last]
+    )
 
 
 def _growth(p: Floats, q: Floats, slope: Floats, intercept: Floats) -> tuple[Floats, Floats]:
