@@ -55,6 +55,8 @@ def audit_callable(
 
 def pairs_of(inputs: Iterable[Any], neighbors: Neighbors | None, claim: Loss) -> list[Case]:
     """Each input with each of its neighbours, evenly chosen where there are too many."""
+    if not isinstance(inputs, Iterable):
+        raise InvalidArgument("inputs is not a list of inputs.", remedy="Pass inputs=[…].")
     known = list(inputs)
     near = neighbors or _by_relation(known, claim)
     found = [(one, other) for one in known for other in near(one)]

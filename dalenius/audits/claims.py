@@ -24,6 +24,7 @@ from typing import Any
 
 from dalenius.audits.attaining import attainable
 from dalenius.audits.black_box import audit_callable, pairs_of
+from dalenius.audits.families import read_claim
 from dalenius.audits.hunt import FIRST, Draw, Hunt
 from dalenius.audits.report import Audit
 from dalenius.audits.scores import Case, known
@@ -57,8 +58,18 @@ def audit(
     """
     count = numbers.count(trials, "trials", least=400)
     if isinstance(mechanism, Mechanism):
+        if claim is not None or inputs is not None or neighbors is not None:
+            raise InvalidArgument(
+                "A mechanism states its own claim and its own worst case.",
+                remedy="Leave claim, inputs and neighbors out, or pass a function of the data.",
+            )
         sure = _confidence(Fraction(99, 100) if confidence is None else confidence)
         return _of_mechanism(mechanism, delta, count, sure, until)
+    if not callable(mechanism) or (neighbors is not None and not callable(neighbors)):
+        raise InvalidArgument(
+            "What is audited is a mechanism or a function, and neighbors a function too.",
+            remedy="Pass a function that takes one input and gives one output.",
+        )
     if claim is None or inputs is None:
         raise InvalidArgument(
             "Of a function it is not known what it claims, and on what.",
@@ -66,7 +77,7 @@ def audit(
         )
     return audit_callable(
         mechanism,
-        pairs_of(inputs, neighbors, claim),
+        pairs_of(inputs, neighbors, read_claim(claim)),
         claim,
         delta=numbers.delta(_likely(claim) if delta is None else delta),
         trials=count,

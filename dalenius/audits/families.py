@@ -26,6 +26,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import InvalidArgument
 from dalenius.losses.composition import Composition
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
@@ -61,6 +62,13 @@ class Lines:
         where = np.log(members), np.log(self.members)
         slopes = np.exp(np.interp(*where, np.log(self.slopes[row])))
         return slopes, np.interp(*where, self.intercepts[row])
+
+
+def read_claim(claim: object) -> Loss:
+    """A claim is a loss."""
+    if not isinstance(claim, Loss):
+        raise InvalidArgument("A claim is a loss.", remedy="Pass a loss, such as dalenius.losses.Pure(1).")
+    return claim
 
 
 class Family(ABC):

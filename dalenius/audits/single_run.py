@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dalenius.audits.families import read_claim
 from dalenius.audits.guessing import lines, most_right
 from dalenius.errors import InvalidArgument
 from dalenius.losses.bound import Bound
@@ -67,6 +68,7 @@ def one_run(
     The guesses must follow from the outcome alone, and their number from nothing that the run showed. "Out"
     is what the relation of the claim says: not there, or replaced, or zeroed.
     """
+    read_claim(claim)
     all_of_them = numbers.count(canaries, "canaries")
     made = numbers.count(guesses, "guesses", most=all_of_them)
     hits = numbers.count(right, "right", least=0, most=made)

@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius.audits.families import read_claim
 from dalenius.audits.guessing import Lines, lines, most_right
 from dalenius.audits.single_run import TrainingAudit, family, one_run, usual_delta, with_noise
 from dalenius.errors import InvalidArgument
@@ -69,7 +70,9 @@ def count_right(scores: Floats, included: NDArray[np.bool_], guesses: int) -> in
 
 def best_guesses(claim: Loss, canaries: int, *, confidence: Number = 0.95) -> int:
     """The number of guesses to fix before the run."""
-    return _best(claim, numbers.count(canaries, "canaries", least=2), numbers.confidence(confidence))
+    return _best(
+        read_claim(claim), numbers.count(canaries, "canaries", least=2), numbers.confidence(confidence)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from dalenius.errors import InvalidArgument
 
 Demo = Annotated[bool, typer.Option("--demo", help="Attack made-up people: nobody counting, and an account.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the result into this file: .svg or .png.")]
-Seed = Annotated[int | None, typer.Option(help="Fix the made-up people; noise is never fixed.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Fix the made-up people; noise is never fixed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 On = Annotated[str, typer.Option("--on", help="The columns to compare by, such as age,sex,zip.")]
 

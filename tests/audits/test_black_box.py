@@ -84,6 +84,9 @@ def test_neighbors_are_those_of_the_relation() -> None:
     [
         ({}, "what it claims"),
         ({"claim": Pure(1)}, "what it claims"),
+        ({"claim": 1.0, "inputs": [[1]]}, "claim is a loss"),
+        ({"claim": Pure(1), "inputs": 3}, "not a list of inputs"),
+        ({"claim": Pure(1), "inputs": [[1]], "neighbors": 3}, "a function"),
         ({"claim": Pure(1), "inputs": [1]}, "lists of records"),
         ({"claim": Pure(1), "inputs": [[]]}, "no neighbouring inputs"),
         ({"claim": Pure(1, relation="zero_out"), "inputs": [[1]]}, "stands for none"),
@@ -151,3 +154,13 @@ def test_an_error_after_so_many_calls_does_not_tell_inputs_apart() -> None:
             return noise(records)
 
         assert not audit(limited, inputs=[[0, 1]], claim=Pure(1), trials=4000).violated
+
+
+def test_what_is_no_function_is_not_called_private() -> None:
+    with pytest.raises(InvalidArgument, match="a function"):
+        audit(5, inputs=[[1]], claim=Pure(1))  # type: ignore[arg-type]
+
+
+def test_a_mechanism_is_held_to_its_own_claim() -> None:
+    with pytest.raises(InvalidArgument, match="its own claim"):
+        audit(EXACT, claim=Pure(9))
