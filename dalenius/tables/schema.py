@@ -151,7 +151,7 @@ def _read_whole(value: int, type_: Type, column: str) -> KeyPart:
 
 def is_unicode(text: str) -> bool:
     """Whether a text is made of whole characters: Python's may hold halves of them, which no file can."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _read_date(value: date | str, type_: Type, column: str) -> date:

@@ -69,7 +69,7 @@ def name(key: Key) -> tuple[object, ...]:
 
     A date is the moment at which it begins.
     """
-    return tuple(_name(part) for part in key)
+    return tuple(part if type(part) is str else _name(part) for part in key)
 
 
 def _name(part: KeyPart) -> object:

@@ -14,14 +14,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from dalenius.tables.language.functions import evaluate
 from dalenius.tables.language.intervals import ANYTHING, SPANS, Span, exact, floats, hull, round_to
 from dalenius.tables.rows import Key, KeyPart
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A released value and where the truth lies; `low` and `high` are None where the value is no number."""
 
     value: KeyPart

@@ -19,6 +19,7 @@ from dalenius.tables.language.formulas import (
     AggregateValue,
     Estimate,
     Formula,
+    KeyColumn,
     aggregates_of,
     estimate,
     value,
@@ -84,6 +85,8 @@ class Sheet:
         """A formula in every group."""
         if isinstance(formula, AggregateValue):
             return self.estimates(formula.index)
+        if isinstance(formula, KeyColumn):
+            return [Estimate(key[formula.index]) for key in self.keys]
         used = aggregates_of(formula)
         found = {index: self.estimates(index, len(used)) for index in used}
         nothing = Estimate(None)

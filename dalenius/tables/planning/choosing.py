@@ -134,7 +134,7 @@ class Points:
     def taken(self, tries: Floats, most: float) -> Floats:
         """Rows above bounds, where no unit has more than `most`."""
         size, rows = np.minimum(self.size, most), self.units * self.spread
-        return np.array([float((rows * np.maximum(size - limit, 0)).sum()) for limit in tries])
+        return (rows * np.maximum(size - tries[:, None], 0)).sum(axis=1)
 
 
 def _least(
