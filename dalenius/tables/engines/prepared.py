@@ -157,8 +157,8 @@ def _amount(value: str, steps: Steps) -> str:
     (least, most), scaled = steps.ends, f"{value} * CAST('{2.0**-steps.range.grid.exponent!r}' AS DOUBLE)"
     # Most values lie within, and need no other arm; NaN is above everything to DuckDB, NULL has no arm.
     return (
-        f"(CASE WHEN {scaled} BETWEEN {least}::DOUBLE AND {most}::DOUBLE THEN CAST(trunc({scaled}) AS BIGINT) "
-        f"WHEN {scaled} < {least}::DOUBLE THEN {least} "
+        f"(CASE WHEN {scaled} BETWEEN {least}::DOUBLE AND {most}::DOUBLE "
+        f"THEN CAST(trunc({scaled}) AS BIGINT) WHEN {scaled} < {least}::DOUBLE THEN {least} "
         f"WHEN isnan({value}) THEN NULL WHEN {scaled} > {most}::DOUBLE THEN {most} END "
         f"- CAST({steps.range.offset} AS BIGINT))"
     )
