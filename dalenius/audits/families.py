@@ -30,7 +30,9 @@ from dalenius.errors import InvalidArgument
 from dalenius.losses.composition import Composition
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
+from dalenius.losses.routes import profiles
 from dalenius.losses.shrinking import shrunk
+from dalenius.profiles.profile import sample
 
 Floats = NDArray[np.float64]
 
@@ -140,6 +142,12 @@ class Curve(Family):
             return slope, _chord(self.claim, float(place) / member)
         return slope, _delta(self._member(member), place)
 
+    def deltas(self, member: float, anchors: Floats) -> Floats:
+        """The δ of its lines at many anchors."""
+        if not self.noisy:
+            return np.array([_chord(self.claim, anchor / member) for anchor in anchors.tolist()])
+        return _deltas(self._member(member), anchors)
+
     def epsilon(self, member: float, delta: Fraction) -> float:
         """The ε of a member at δ, rounded down; nothing where noise is not a parameter."""
         return self._member(member).epsilon(delta).lower if self.noisy else 0.0
@@ -181,9 +189,8 @@ def _lines(curve: Curve) -> Lines:
     far = _far(curve.claim)
     anchors = np.concatenate([np.linspace(0.0, 1.02, ANCHORS - 6) * far, np.linspace(1.2, 3.5, 6) * far])
     members = np.exp(np.linspace(math.log(0.25), math.log(4.0), NEAR))
-    found = [[curve.line(float(member), float(anchor)) for member in members] for anchor in anchors]
-    pairs = np.array(found)
-    return Lines(anchors, members, pairs[:, :, 0], pairs[:, :, 1])
+    slopes = np.repeat(np.exp(anchors)[:, None] * (1 + HAIR), NEAR, axis=1)
+    return Lines(anchors, members, slopes, np.array([curve.deltas(each, anchors) for each in members]).T)
 
 
 def _far(claim: Loss) -> float:
@@ -201,9 +208,14 @@ def _chord(claim: Loss, epsilon: float) -> float:
 
 @lru_cache(maxsize=64)
 def _knots(claim: Loss) -> tuple[Floats, Floats]:
-    epsilons = [_short(share * _far(claim)) for share in np.linspace(0.0, 1.02, KNOTS).tolist()]
-    places = np.array([math.exp(each) * (1 + HAIR) for each in epsilons])
-    return places, np.array([_delta(claim, each) for each in epsilons])
+    epsilons = np.linspace(0.0, 1.02, KNOTS) * _far(claim)
+    return np.exp(epsilons) * (1 + HAIR), _deltas(claim, epsilons)
+
+
+def _deltas(loss: Loss, epsilons: Floats) -> Floats:
+    """Upper bounds on δ at increasing ε, all at once, which some profiles do with less work."""
+    upper: Floats = np.maximum.reduce([sample(profile, epsilons)[1] for profile in profiles(loss)])
+    return np.minimum(upper, 1.0)
 
 
 @lru_cache(maxsize=65536)

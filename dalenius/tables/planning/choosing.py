@@ -134,7 +134,8 @@ class Points:
     def taken(self, tries: Floats, most: float) -> Floats:
         """Rows above bounds, where no unit has more than `most`."""
         size, rows = np.minimum(self.size, most), self.units * self.spread
-        return (rows * np.maximum(size - tries[:, None], 0)).sum(axis=1)
+        above: Floats = np.maximum(size - tries[:, None], 0) @ rows
+        return above
 
 
 def _least(
