@@ -10,7 +10,8 @@ With u_k ≥ h(x_k) non-increasing, d_k = u_k − u_{k+1}, the masses to the rig
     p_k = ((d_{k−1} − d_k) + c·d_{k−1})/c,    k ≥ 1,
 and the last u is infinite loss. To the left the same holds of the reversed pair, which gives masses
 under Q, and p = xq; the mass at x = 1 completes the total to one. Every H keeps its relative accuracy in
-its own tail, so every mass does. Negative masses, which only round-off makes, are raised to zero.
+its own tail, so every mass does. Negative masses, made by round-off or by bounds that are not convex, are
+raised to zero; on the left without making up for it at x = 1.
 docs/proofs/dots.md proves (1) and (2) of `lattice` for the floats so computed.
 """
 
@@ -95,11 +96,13 @@ def law(pair: Pair, mesh: Mesh) -> Lattice:
     infinite = float(right.upper[-1]) * inflation
     above, below = right.masses * inflation, (left.masses * tilt)[::-1]
     total = math.fsum([*above.tolist(), *below.tolist(), infinite])
-    masses = np.concatenate([below, [max(4 * U, 1 - total + 4 * U)], above])
+    # What was raised on the left comes on top: taken from the middle it would lower H for ε < 0.
+    raised = float((left.clipped * tilt).sum()) * (1 + 8 * mesh.position + 1e-9)
+    masses = np.concatenate([below, [max(4 * U, 1 - total + raised + 4 * U)], above])
     excess = np.concatenate([(left.clipped * tilt)[::-1], [0.0], right.clipped]) * (1 + 8 * mesh.position)
     shares, highest, leftover = _doubt(right, mesh)
     common = min(float(shares[-1]), COMMON)
-    looseness = _looseness(right, left, tilt, mesh, max(0.0, total - 1) + 8 * U, common)
+    looseness = _looseness(right, left, tilt, mesh, max(0.0, total - 1) + raised + 8 * U, common)
     excess[mesh.left + 1 :] += np.where(shares > common, shares, 0.0) * above * (1 + 16 * U)
     excess[0] += _lowest(pair, left, mesh) * (1 + looseness)
     excess[-1] += highest

@@ -172,3 +172,30 @@ def test_an_empty_pair_costs_everything() -> None:
     apart: Atoms = rational([(Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))])
     for epsilon in (-3.0, 0.0, 5.0):
         assert discrete_profile(((apart, 1000),)).delta(epsilon)[1] == 1.0
+
+
+@dataclass(frozen=True)
+class Bumpy(Shift):
+    """The same; of its reverse an upper bound is known that is not convex: it falls late, and at once."""
+
+    turned: bool = False
+
+    def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        lower, upper = super().hockey(epsilon)
+        if self.turned:
+            upper = np.where(np.abs(epsilon) < 0.5, np.maximum(upper, super().hockey(np.zeros(1))[1]), upper)
+        return lower, upper
+
+    def reversed(self) -> Bumpy:
+        return Bumpy(self.mu, not self.turned)
+
+
+def test_bounds_that_are_not_convex_dominate_on_both_sides() -> None:
+    """A negative mass that is raised must not be taken from the middle, where it would lower H for ε < 0."""
+    pair, mesh = Bumpy(1.0), Mesh(2.0**-6, 800, 800, 0.0)
+    found = law(pair, mesh)
+    step = float(found.step[0] + found.step[1]) / 2
+    losses = (found.start + np.arange(len(found.masses))) * step
+    for epsilon in (-2.0, -1.0, -0.51, -0.3, -0.01, 0.0, 0.2, 0.6, 2.0):
+        profile = np.sum(found.masses * np.maximum(-np.expm1(epsilon - losses), 0.0)) + found.infinite[1]
+        assert profile >= Shift(1.0).hockey(np.array([epsilon]))[0][0] * (1 - 1e-12)
