@@ -29,7 +29,7 @@ from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
 """Up to which shift, in standard deviations, the contour route is asked."""
-LEAST_CHANCE = Fraction(1, 10**60)
+LEAST_CHANCE = Fraction(1, 10**8)
 """And how likely any shift must be."""
 MANY = 4
 """From so many different closed transforms on it is asked of them alone."""

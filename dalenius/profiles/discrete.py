@@ -144,11 +144,10 @@ class Capped:
 
     def _capped(self, epsilon: float, ends: tuple[float, float]) -> tuple[float, float]:
         infinite = infinite_mass(self.terms)
-        return (
-            infinite
-            if Fraction(epsilon) >= self.top()
-            else (max(ends[0], infinite[0]), max(ends[1], infinite[0]))
-        )
+        if Fraction(epsilon) >= self.top():
+            return infinite
+        most = min(ends[1], self._apart()) if epsilon >= 0 else ends[1]
+        return (min(max(ends[0], infinite[0]), most), max(most, infinite[0]))
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""

@@ -76,7 +76,7 @@ class Grid:
     def _composed(self, rough: Plan, log_delta: float) -> tuple[Composed | Unknown, Plan]:
         """A finer look at the losses that matter, then the lattice, then the convolution."""
         count = sum(n for _, n in self.terms)
-        negligible = math.exp(max(log_delta, -650.0)) * BLIND / count
+        negligible = math.exp(min(max(log_delta, -650.0), 0.0)) * BLIND / count
         whole = self._reaches(self._sketches, 0.0, negligible)
         finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
         final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)

@@ -129,3 +129,11 @@ def test_gaussians_become_mixtures_of_gaussians():
 def test_a_group_on_a_sample_is_a_binomial_mixture():
     group = Gaussian(2).poisson(0.5).group(2)
     assert group == GaussianMixture(2, weights=[0.25, 0.5, 0.25], shifts=[0, 1, 2])
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**9), Fraction(1, 10**12), Fraction(1, 10**20)])
+@pytest.mark.parametrize("epsilon", [0, 0.01, 0.5])
+def test_tiny_rates_cost_no_more_than_being_seen(rate, epsilon):
+    """δ ≤ n·q, the chance that the unit is in a sample at all; and the answer takes no unusual memory."""
+    bound = (Gaussian(1).poisson(rate) * 1000).delta(epsilon)
+    assert 0 <= bound.lower <= bound.upper <= float(1000 * rate) * (1 + 1e-12)
