@@ -39,10 +39,11 @@ from dalenius.losses.concentrated import Renyi
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
+from dalenius.losses.selection.repeated import a_mean, a_shape, a_stop
 from dalenius.mechanisms.candidates import listed, named
 from dalenius.mechanisms.mechanism import Law, Mechanism
-from dalenius.mechanisms.poisson_runs import PoissonRuns, a_mean
-from dalenius.mechanisms.repetition import Repetition, a_shape, a_stop
+from dalenius.mechanisms.poisson_runs import PoissonRuns
+from dalenius.mechanisms.repetition import Repetition
 from dalenius.mechanisms.runs import Runs, grown, price
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,18 +14,14 @@ from dalenius.errors import NotSound
 from dalenius.losses.concentrated import Renyi
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate, Pure
+from dalenius.losses.selection.repeated import Repeated
 
 DIGITS = 12
 """Decimals that a stated figure is rounded up to."""
 
 
-class Runs(ABC):
-    """The law of a number of runs, as a value, and what the best of them costs."""
-
-    @property
-    @abstractmethod
-    def mean(self) -> float:
-        """E[K], rounded up."""
+class Runs(Repeated):
+    """The law of a number of runs, as a value: how to draw it, and what the best of them costs."""
 
     @property
     @abstractmethod
@@ -39,14 +35,6 @@ class Runs(ABC):
     @abstractmethod
     def greatest(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law of the greatest of K draws from increasing outcomes of these masses, where K > 0."""
-
-    @abstractmethod
-    def shift(self, base: Loss) -> Fraction:
-        """A number c with δ(x + c) ≤ E[K]·δ₀(x) for all x ≥ 0, δ₀ the profile of the base."""
-
-    @abstractmethod
-    def renyi(self, base: Loss, alpha: Fraction) -> float:
-        """The Rényi divergence of order α of the best run, rounded up."""
 
 
 def price(base: Loss, runs: Runs, delta: Fraction, alpha: Fraction | None) -> Loss:
