@@ -3,8 +3,8 @@
     gaussian(4).poisson(0.01) * 10000 + laplace(scale=2) + pure(1/10).group(3)
 
 A kind takes what its class takes, the first argument without its name if one likes. `+` composes, `*`
-repeats a whole number of times, `.poisson(q)` and `.group(k)` are the methods of a loss. A `?` stands
-for the unknown of `dalenius calibrate`. Text that starts with `{` is a loss's JSON.
+repeats a whole number of times, `.poisson(q)`, `.group(k)` and others (`METHODS`) are the methods of a loss.
+A `?` stands for the unknown of `dalenius calibrate`. Text that starts with `{` is a loss's JSON.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ from dalenius.privacy import numbers
 KINDS = {
     "approximate": "Approximate",
     "bounded_range": "BoundedRange",
+    "correlated_gaussian": "CorrelatedGaussian",
     "discrete_gaussian": "DiscreteGaussian",
     "discrete_laplace": "DiscreteLaplace",
     "discrete_pair": "DiscretePair",
     "gaussian": "Gaussian",
     "gaussian_dp": "GaussianDP",
     "gaussian_mixture": "GaussianMixture",
+    "gnmax": "GNMax",
     "laplace": "Laplace",
+    "last_iterate": "LastIterate",
+    "lnmax": "LNMax",
+    "local_randomizer": "LocalRandomizer",
     "mean_concentrated": "MeanConcentrated",
     "mixture": "Mixture",
     "privacy_loss_distribution": "PrivacyLossDistribution",
@@ -37,15 +42,21 @@ KINDS = {
     "randomized_response": "RandomizedResponse",
     "renyi": "Renyi",
     "skellam": "Skellam",
+    "smooth_gaussian": "SmoothGaussian",
     "tradeoff_curve": "TradeoffCurve",
     "zero_concentrated": "ZeroConcentrated",
 }
 """The kinds an expression may name, and their classes in `dalenius.losses`."""
-METHODS: dict[str, Callable[[Loss, Fraction], Loss]] = {
-    "group": lambda loss, size: loss.group(numbers.count(size, "size")),
-    "poisson": lambda loss, rate: loss.poisson(rate),
-}
-"""The methods of a loss, each of one number."""
+METHODS = (
+    "group",
+    "poisson",
+    "random_allocation",
+    "selected",
+    "shuffled",
+    "truncated_poisson",
+    "without_replacement",
+)
+"""The methods of a loss."""
 NOWHERE: Mapping[str, Node] = {}
 
 Value = Loss | Fraction | str | list["Value"]
@@ -121,15 +132,22 @@ class _Builder:
     def _kind(self, node: Call) -> Loss:
         if node.name not in KINDS:
             raise self._error(node, f"No kind of loss is named {node.name}.", suggestion(node.name, KINDS))
-        kind: Callable[..., Loss] = getattr(importlib.import_module("dalenius.losses"), KINDS[node.name])
-        parameters = inspect.signature(kind).parameters
+        return self._called(node, getattr(importlib.import_module("dalenius.losses"), KINDS[node.name]))
+
+    def _method(self, node: Call) -> Loss:
+        if node.subject is None or node.name not in METHODS:
+            raise self._error(node, f"A loss has no method {node.name}.", suggestion(node.name, METHODS))
+        return self._called(node, getattr(self.loss(node.subject), node.name))
+
+    def _called(self, node: Call, make: Callable[..., Loss]) -> Loss:
+        parameters = inspect.signature(make).parameters
         first = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
         given = self._given(node, first, list(parameters))
         for name, one in parameters.items():
             if one.default is one.empty and name not in given:
                 raise self._error(node, f"{node.name} needs {name}.", f"Write {node.name}({name}=…).")
         places = dict(zip(given, node.arguments, strict=True))
-        return self._made(node, lambda: kind(**given), {name: one.value for name, one in places.items()})
+        return self._made(node, lambda: make(**given), {name: one.value for name, one in places.items()})
 
     def _given(self, node: Call, first: list[str], known: list[str]) -> dict[str, Value]:
         given: dict[str, Value] = {}
@@ -147,15 +165,6 @@ class _Builder:
                 raise self._error(argument, f"{node.name} has no argument {name}.", suggestion(name, known))
             given[name] = self._value(argument.value)
         return given
-
-    def _method(self, node: Call) -> Loss:
-        if node.name not in METHODS:
-            raise self._error(node, f"A loss has no method {node.name}.", suggestion(node.name, METHODS))
-        values = [self._value(argument.value) for argument in node.arguments]
-        if node.subject is None or len(values) != 1 or not isinstance(values[0], Fraction):
-            raise self._error(node, f".{node.name} takes one number.", f"Write .{node.name}(2) or alike.")
-        subject, number = self.loss(node.subject), values[0]
-        return self._made(node, lambda: METHODS[node.name](subject, number))
 
     def _made(self, node: Node, make: Callable[[], Loss], places: Mapping[str, Node] = NOWHERE) -> Loss:
         try:

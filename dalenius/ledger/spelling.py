@@ -12,13 +12,24 @@ from __future__ import annotations
 import inspect
 from fractions import Fraction
 
+from dalenius.losses.allocation.random_allocation import RandomAllocation
 from dalenius.losses.composition import Composition
 from dalenius.losses.fields import arguments, written
 from dalenius.losses.group import Group
 from dalenius.losses.loss import Loss
 from dalenius.losses.poisson import Poisson
+from dalenius.losses.shuffling.shuffled import Shuffled
 
-UNWRITTEN = ("carried", "dominated")
+UNWRITTEN = (
+    "carried",
+    "dominated",
+    "poisson_selected",
+    "selected",
+    "shuffled_same_others",
+    "sighting",
+    "truncated_poisson",
+    "without_replacement",
+)
 """Kinds that arise from others and have no word of their own."""
 LONGEST = 100
 """Digits of a number that an expression may have."""
@@ -38,6 +49,10 @@ def _expression(loss: Loss) -> str | None:
             return _method(loss.loss, "poisson", _number(loss.sampling_rate))
         case Group():
             return _method(loss.loss, "group", str(loss.size))
+        case RandomAllocation():
+            return _method(loss.loss, "random_allocation", str(loss.steps))
+        case Shuffled():
+            return _method(loss.loss, "shuffled", str(loss.reporters))
     return None if loss.kind in UNWRITTEN else _call(loss)
 
 

@@ -19,7 +19,10 @@ from dalenius.losses.gaussian import Gaussian, GaussianDP
 from dalenius.losses.group import Group
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
+from dalenius.losses.pate.gnmax import GNMax
+from dalenius.losses.pate.lnmax import LNMax
 from dalenius.losses.pure import Pure
+from dalenius.losses.streams.correlated import CorrelatedGaussian
 from dalenius.privacy.unit import Relation, steps_between
 from dalenius.profiles.pair import Worst
 
@@ -31,7 +34,7 @@ def carry(loss: Loss, relation: Relation) -> Loss:
         return loss
     if isinstance(loss, Composition):
         return compose(carry(term, relation) * count for term, count in loss.terms)
-    if isinstance(loss, Gaussian):
+    if isinstance(loss, Gaussian | CorrelatedGaussian):
         # Its distance counts the second step by itself.
         return replace(loss, relation=relation)
     if isinstance(loss, Pure):
@@ -42,6 +45,9 @@ def carry(loss: Loss, relation: Relation) -> Loss:
         return GaussianDP(loss.mu * steps, relation=relation)
     if isinstance(loss, ZeroConcentrated) and not loss.failure:
         return ZeroConcentrated(loss.rho * steps**2, relation=relation)
+    if isinstance(loss, GNMax | LNMax):
+        # Every step moves one vote.
+        return replace(loss.enlarged(steps), relation=relation)
     return Carried(loss, relation)
 
 

@@ -22,6 +22,7 @@ from dalenius.losses.loss import Loss
 
 NUMBER = re.compile(r"-?[0-9]{1,5000}(?:\.[0-9]{1,5000}|/0*[1-9][0-9]{0,4999})?")
 MODULES = (
+    "allocation.random_allocation",
     "bounded_range",
     "carried",
     "concentrated",
@@ -30,13 +31,23 @@ MODULES = (
     "dominated",
     "gaussian",
     "group",
+    "iteration.last_iterate",
     "laplace",
     "mixture",
+    "pate.gnmax",
+    "pate.lnmax",
+    "pate.smooth",
     "poisson",
     "pure",
     "randomized_response",
     "raw",
+    "sampling.truncated_poisson",
+    "sampling.without_replacement",
+    "selection.random_runs",
+    "shuffling.randomizer",
+    "shuffling.shuffled",
     "skellam",
+    "streams.correlated",
 )
 """Where the kinds are."""
 _HEADER = ("kind", "version", "relation")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.errors import InvalidArgument, RelationMismatch
 from dalenius.losses.bound import Bound
@@ -27,6 +27,7 @@ from dalenius.profiles.pair import Worst
 
 if TYPE_CHECKING:
     from dalenius.losses.curve import Curve
+    from dalenius.losses.generalization.gap import Gap
     from dalenius.losses.meaning import Meaning
 
 
@@ -80,6 +81,42 @@ class Loss(ABC):
         from dalenius.losses.poisson import subsample
 
         return subsample(self, numbers.rate(sampling_rate, "sampling_rate"))
+
+    def truncated_poisson(self, sampling_rate: Number, *, population: int, cap: int) -> Loss:
+        """The same on a Poisson sample of at most `population` units, cut to a random `cap` where larger."""
+        from dalenius.losses.sampling.truncated_poisson import truncate
+
+        return truncate(self, sampling_rate, population=population, cap=cap)
+
+    def without_replacement(self, batch: int, population: int) -> Loss:
+        """The same on a random `batch` of `population` units, under replace."""
+        from dalenius.losses.sampling.without_replacement import draw
+
+        return draw(self, batch, population)
+
+    def random_allocation(self, steps: int) -> Loss:
+        """So many steps, in exactly one of which, chosen at random, each unit takes part."""
+        from dalenius.losses.allocation import allocate
+
+        return allocate(self, numbers.count(steps, "steps"))
+
+    def sampled(self, scheme: str, **parameters: Any) -> Loss:
+        """The same on a sample drawn by the scheme of that name: see `losses.sampling.schemes`."""
+        from dalenius.losses.sampling.schemes import sampled
+
+        return sampled(self, scheme, **parameters)
+
+    def shuffled(self, reporters: int) -> Loss:
+        """The unordered collection of `reporters` honest local reports, each of this loss and sent once."""
+        from dalenius.losses.shuffling import shuffle
+
+        return shuffle(self, reporters)
+
+    def selected(self, *, stop: Number | None = None, shape: Number = 1, mean: Number | None = None) -> Loss:
+        """The best of a random number of runs: `stop` with a `shape`, or a Poisson `mean`, says how many."""
+        from dalenius.losses.selection.random_runs import selected
+
+        return selected(self, stop=stop, shape=shape, mean=mean)
 
     def group(self, size: int) -> Loss:
         """The loss for `size` units that are present or absent together."""
@@ -137,6 +174,12 @@ class Loss(ABC):
         from dalenius.losses.curve import upper_curve
 
         return upper_curve(self)
+
+    def generalization(self, *, size: int, confidence: Number = 0.95, queries: int = 1) -> Gap:
+        """How far a sample may be from its population, for queries chosen by what was released."""
+        from dalenius.losses.generalization import generalization
+
+        return generalization(self, size=size, confidence=confidence, queries=queries)
 
     def meaning(self, prior: Number = 0.5, *, delta: Number = 1e-6) -> Meaning:
         """What the loss means for one person, in words and numbers."""

@@ -18,13 +18,21 @@ from dalenius.losses.discrete_gaussian import DiscreteGaussian
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.dominated import Dominated
 from dalenius.losses.fields import written
+from dalenius.losses.gaussian import Gaussian
+from dalenius.losses.iteration import LastIterate
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
 from dalenius.losses.mixture import Mixture
+from dalenius.losses.pate import GNMax, LNMax, SmoothGaussian
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.losses.randomized_response import RandomizedResponse
 from dalenius.losses.raw import DiscretePair, PrivacyLossDistribution, TradeoffCurve
+from dalenius.losses.sampling.truncated_poisson import truncate
+from dalenius.losses.sampling.without_replacement import Sighting, draw
+from dalenius.losses.selection import selected
+from dalenius.losses.shuffling import LocalRandomizer, SameOthers, shuffle
 from dalenius.losses.skellam import Skellam
+from dalenius.losses.streams import CorrelatedGaussian
 
 GOLDEN = Path(__file__).parent / "golden"
 LOSSES = {
@@ -32,21 +40,45 @@ LOSSES = {
     "bounded_range": BoundedRange(0.25),
     "carried": Approximate(1, delta=1e-6).under("replace"),
     "composition": Pure(0.1) * 10 + Laplace(2),
+    "correlated_gaussian": CorrelatedGaussian(4, sensitivity=1.5, attainable=1.25, relation="zero_out"),
     "discrete_gaussian": DiscreteGaussian(2.5, sensitivity=3),
     "discrete_laplace": DiscreteLaplace(4, sensitivity=2),
     "discrete_pair": DiscretePair([Fraction(1, 3), Fraction(2, 3)], [0.5, 0.5]),
     "dominated": Dominated(Pure(0.5) + Approximate(0.1, delta=1e-8)),
+    "gnmax": GNMax(40),
     "group": Approximate(0.5, delta=1e-6).group(3),
     "laplace": Laplace(0.5, relation="replace"),
+    "last_iterate": LastIterate(
+        lipschitz=1,
+        smoothness=0.25,
+        strong_convexity=0.002,
+        diameter=10,
+        learning_rate=0.5,
+        noise=0.1,
+        steps=4000,
+        population=60_000,
+        batch=1500,
+    ),
+    "lnmax": LNMax(20, relation="replace"),
+    "local_randomizer": LocalRandomizer(2, blanket=0.5),
     "mean_concentrated": MeanConcentrated(0.1, scale=0.5),
     "mixture": Mixture([Pure(1), Laplace(1) * 2], [0.25, 0.75]),
     "poisson": Laplace(0.5).poisson(Fraction(256, 60000)),
+    "poisson_selected": selected(Pure(0.5), mean=15),
     "privacy_loss_distribution": PrivacyLossDistribution([1, -0.25], [0.6, 0.3], infinite=0.1),
     "pure": Pure(0.1, relation="zero_out"),
+    "random_allocation": Laplace(0.5).random_allocation(100),
     "randomized_response": RandomizedResponse(0.9, categories=3),
     "renyi": Renyi(8, epsilon=0.125),
+    "selected": selected(Gaussian(20), stop=0.05, shape=0),
+    "shuffled": shuffle(RandomizedResponse(0.5, categories=8, relation="replace"), 10000),
+    "shuffled_same_others": SameOthers(Pure(1, relation="replace"), 3, 10000),
+    "sighting": Sighting(Laplace(0.5, relation="replace"), Fraction(1, 100)),
     "skellam": Skellam(100, sensitivity=2),
+    "smooth_gaussian": SmoothGaussian(12, ratio=0.99, reach=1.5),
     "tradeoff_curve": TradeoffCurve([0, 0.1, 1], [0.9, 0.5, 0]),
+    "truncated_poisson": truncate(Laplace(0.5), Fraction(256, 60000), population=60_000, cap=400),
+    "without_replacement": draw(Laplace(0.5, relation="replace"), 600, 60_000),
     "zero_concentrated": ZeroConcentrated(0.5, delta=1e-9),
 }
 
