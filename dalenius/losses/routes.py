@@ -29,8 +29,10 @@ from dalenius.profiles.profile import Profile
 
 MOST_SHIFT = 16
 """Up to which shift, in standard deviations, the contour route is asked."""
-LEAST_CHANCE = Fraction(1, 10**8)
+LEAST_CHANCE = Fraction(1, 10**60)
 """And how likely any shift must be."""
+LEAST_SEEN = Fraction(1, 10**8)
+"""And how many shifts are to be expected in all: contours for fewer take much memory."""
 MANY = 4
 """From so many different closed transforms on it is asked of them alone."""
 
@@ -86,15 +88,16 @@ def _common(pair: MixturePair) -> bool:
 
 def _contour(worst: Worst, others: Worst, squared: Fraction, proof: bool) -> Profile | None:
     """By contour integral, for mixtures and pairs with a closed transform; something must make it decay."""
-    parts, signs, closed = [], set(), []
+    parts, signs, closed, seen = [], set(), [], Fraction(0)
     for pair, n in others:
         if isinstance(pair, MixturePair) and _common(pair):
             parts.append(Part(pair.part.weights, pair.part.shifts, n))
             signs.add(pair.sign)
+            seen += n * (1 - pair.atoms[0][1])
         elif isinstance(pair, Transformed) and not proof:
             closed.append((pair, n))
         else:
             return None
-    if len(signs) > 1 or (not parts and not squared and len(closed) < MANY):
+    if len(signs) > 1 or (not parts and not squared and len(closed) < MANY) or (parts and seen < LEAST_SEEN):
         return None
     return MixtureProfile(tuple(parts), max(signs, default=1), float(squared), worst, tuple(closed), proof)

@@ -146,7 +146,8 @@ def _looseness(right: Side, left: Side, tilt: Floats, mesh: Mesh, over: float, c
     units = 8 * (MASS + mesh.position)
     least = np.maximum(1 - tilt + tilt * left.lower[1:] - right.infinite, TINY)
     beyond = max(0.0, right.infinite - float(right.upper[-1]))
-    gaps = (over + beyond + tilt * (left.upper[1:] - left.lower[1:] + units * left.upper[0])) / least
+    with np.errstate(over="ignore"):
+        gaps = (over + beyond + tilt * (left.upper[1:] - left.lower[1:] + units * left.upper[0])) / least
     loose = min(over + units + common / (1 - common) + float(gaps.max(initial=0.0)), HOPELESS)
     return loose * (1 + loose) * (1 + 64 * U)
 

@@ -124,7 +124,8 @@ def levels(pair: Pair, nodes: Floats) -> Floats:
     """Upper bounds on H, for looking around: some nodes are far beyond what a pair was meant for."""
     with np.errstate(all="ignore"):
         heights = np.nan_to_num(pair.hockey(nodes)[1], nan=1.0)
-    return np.where(heights > VANISHED, heights, 0.0)
+    # H does not increase, though a bound on it may, far beyond what it was made for.
+    return np.minimum.accumulate(np.where(heights > VANISHED, heights, 0.0))
 
 
 def _reach(pair: Pair, sketch: Sketch, tilt: float, negligible: float) -> tuple[float, float]:

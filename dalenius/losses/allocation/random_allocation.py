@@ -49,6 +49,9 @@ def allocate(loss: Loss, steps: int) -> Loss:
             remedy="State the loss for add_remove, where the theorem holds.",
         )
     count = numbers.count(steps, "steps", most=MOST_STEPS)
+    if isinstance(loss, RandomAllocation):
+        # One of its steps in one of these is one of them all.
+        return allocate(loss.loss, count * loss.steps)
     return loss if count == 1 else RandomAllocation(loss, count)
 
 

@@ -82,7 +82,7 @@ class SelectedPair(Pair):
 
     def _above(self, epsilon: Floats) -> Floats:
         """At most the chord between points of the hull, in e^ε; for few values also the theorem itself."""
-        ends, high = _hull(self, KNOTS if epsilon.size > FEW else TOP)
+        ends, high = _hull(self, KNOTS)
         j = np.clip(np.searchsorted(ends, epsilon), 1, len(ends) - 1)
         a, b = ends[j - 1], ends[j]
         at = np.minimum(epsilon, b)

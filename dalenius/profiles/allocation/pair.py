@@ -53,6 +53,7 @@ class Allocated(Pair):
 
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """At ε ≥ 0 by its own convolution, at ε < 0 by that of the reverse."""
+        epsilon = np.asarray(epsilon, dtype=np.float64)
         detail = self._detail(epsilon)
         low, high = np.empty_like(epsilon), np.empty_like(epsilon)
         ahead = epsilon >= 0
@@ -84,7 +85,8 @@ class Allocated(Pair):
         share = order - floor
         least = before[0] * (order / floor) * (1 - 8 * U) if floor else 0.0
         most = after[1] if share == 0 else before[1] * (1 - share) + after[1] * share
-        return (max(least, 0.0), most * (1 + 8 * U))
+        # One step in each epoch has no smaller moment than their mean.
+        return (max(least, 0.0), min(most * (1 + 8 * U), self.pair.log_moment(order)[1]))
 
     @property
     def support(self) -> tuple[float, float]:

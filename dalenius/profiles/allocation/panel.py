@@ -88,7 +88,8 @@ class Panel:
         low, high = (low + rest[0]) * (1 - rise), (high + rest[1]) * (1 + rise)
         split = low / growth(self._loose) - law.above * growth(self._loose)
         crossing = self.reading.crossing(high_m) + self.tail.near
-        lower = split - math.sqrt(math.e * self.steps) / 2 / ratio * crossing - 3.3 * (high - split)
+        open_ = high + law.short * growth(self._loose) - split
+        lower = split - math.sqrt(math.e * self.steps) / 2 / ratio * crossing - 3.3 * open_
         lost, more = (law.under, law.beyond) if self.calls else (law.beyond, law.under)
         lost = lost if self.calls or not self.open_top else 0.0
         more = (0.0 if self.calls else more) + law.short

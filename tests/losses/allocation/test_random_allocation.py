@@ -97,7 +97,7 @@ def test_a_thousand_steps_agree_with_the_public_code_and_beat_poisson():
 
 
 def test_the_second_moment_is_the_closed_form():
-    # Feldman and Shenfeld 2025: E S² = 1 + (e^{1/σ²} − 1)/t, the Rényi divergence of order 2.
+    # E S² = 1 + (e^{1/σ²} − 1)/t in closed form: the Rényi divergence of order 2.
     pair = allocate(Gaussian(2), 50).directions()[0][0][0]
     truth = math.log1p(math.expm1(0.25) / 50)
     assert pair.log_moment(1.0) == pytest.approx((truth, truth), rel=1e-12)
@@ -207,3 +207,19 @@ def test_far_out_both_sides_are_those_of_one_step():
     one = Gaussian(1).directions()[0][0][0]
     assert (low <= high).all() and (high <= one.hockey(far)[1]).all()
     assert (low >= one.hockey(far + math.log(100) + 1e-12)[0]).all()
+
+
+def test_whole_numbers_are_asked_as_floats():
+    pair = RandomAllocation(Gaussian(0.5), 100).directions()[0][0][0]
+    assert np.array_equal(pair.hockey(np.array([1])), pair.hockey(np.array([1.0])))
+
+
+def test_steps_within_steps_are_steps():
+    assert Gaussian(1).random_allocation(4).random_allocation(5) == Gaussian(1).random_allocation(20)
+
+
+def test_a_moment_is_no_larger_than_that_of_one_step():
+    for order in (3, 20, 40, 63.5):
+        assert Gaussian(50).random_allocation(3).renyi(order + 1).upper <= Gaussian(50).renyi(
+            order + 1
+        ).upper * (1 + 1e-9)
