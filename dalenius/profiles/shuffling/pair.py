@@ -36,7 +36,7 @@ from dalenius.profiles.shuffling.knots import Profile
 Case = Literal["free", "blanket", "apart", "categories"]
 FEW, MANY = 16, 1024
 """Up to FEW points are evaluated one by one; more are read off knots, and from MANY on off finer ones."""
-ENTRIES = 500_000
+ENTRIES = 250_000
 """Numbers in the tables for points evaluated one by one."""
 COARSE, FINE = (16, 50_000), (80, 300_000)
 """Knots to a standard deviation of the loss, and numbers in the tables behind them."""
