@@ -75,7 +75,7 @@ class Poisson(Loss, kind="poisson"):
     def __post_init__(self) -> None:
         object.__setattr__(self, "sampling_rate", numbers.rate(self.sampling_rate, "sampling_rate"))
         object.__setattr__(self, "relation", a_loss(self.loss, "loss").relation)
-        if self.loss.relation == "replace" or _single(self.loss) is None:
+        if self.loss.relation == "replace" or single(self.loss) is None:
             raise _no_pair()
 
     @property
@@ -85,7 +85,7 @@ class Poisson(Loss, kind="poisson"):
 
     def directions(self) -> tuple[Worst, ...]:
         """Removing a unit, then adding one."""
-        pairs = _single(self.loss)
+        pairs = single(self.loss)
         if pairs is None:
             raise _no_pair()
         remove = sampled(pairs[0], self.sampling_rate)
@@ -104,8 +104,8 @@ class Poisson(Loss, kind="poisson"):
         return known if known is not None and known[1] > 0 else None
 
 
-def _single(loss: Loss) -> tuple[Pair, ...] | None:
-    """One pair for each direction, where there are such."""
+def single(loss: Loss) -> tuple[Pair, ...] | None:
+    """All releases of the loss as one pair in each direction, where there are such."""
     pairs = [collapse(worst) for worst in loss.directions() or ()]
     found = tuple(pair for pair in pairs if pair is not None)
     return found if found and len(found) == len(pairs) else None

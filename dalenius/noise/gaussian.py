@@ -29,6 +29,11 @@ def _units(scale: Fraction, precision: int) -> tuple[arb, arb]:
     return 1 / (2 * ball(scale) * arb(2).sqrt()), (arb.pi() / 2).sqrt() * ball(max(scale, Fraction(1)))
 
 
+def forget() -> None:
+    """Drop the constants of all scales, where one of them is private: met again it would take less time."""
+    _units.cache_clear()
+
+
 @dataclass(frozen=True)
 class DiscreteGaussian(Law):
     """f(k) = e^{−k²/2scale²}."""

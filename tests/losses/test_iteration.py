@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import accumulate, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -291,22 +290,6 @@ def test_a_set_is_used_only_where_it_helps():
     wide, narrow, none = (descent(1, 400, 0.1, diameter=d).mu for d in (10**6, 1, None))
     assert narrow < wide and abs(wide - none) < Fraction(1, 10**30)
     assert float(narrow) == pytest.approx(math.sqrt(4 * 0.1 * 1))
-
-
-def test_the_golden_file_means_what_it_meant():
-    text = (Path(__file__).parent / "golden" / "last_iterate.json").read_text().strip()
-    loss = LastIterate(
-        lipschitz=1,
-        smoothness=0.25,
-        strong_convexity=0.002,
-        diameter=10,
-        learning_rate=0.5,
-        noise=0.1,
-        steps=4000,
-        population=60_000,
-        batch=1500,
-    )
-    assert loss.to_json() == text and Loss.from_json(text) == loss
 
 
 def test_checkpoints_are_refused_and_the_remedy_works():

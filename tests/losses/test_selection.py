@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,18 +180,6 @@ def test_more_runs_never_cost_less_at_delta_zero(epsilon, stop, shape, at):
     assert loss.epsilon(0).upper <= more.epsilon(0).upper + 1e-9
     assert Pure(epsilon).epsilon(0).upper <= loss.epsilon(0).upper
     assert loss.delta(at).upper >= loss.delta(at + 0.1).upper
-
-
-@pytest.mark.parametrize(
-    ("name", "loss"),
-    [
-        ("selected", selected(Gaussian(20), stop=0.05, shape=0)),
-        ("poisson_selected", selected(Pure(0.5), mean=15)),
-    ],
-)
-def test_a_golden_file_means_what_it_meant(name, loss):
-    text = (Path(__file__).parent / "golden" / f"{name}.json").read_text().strip()
-    assert loss.to_json() == text and Loss.from_json(text) == loss
 
 
 def test_the_number_of_runs_is_said_one_way_and_in_range():

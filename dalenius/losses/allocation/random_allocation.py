@@ -30,12 +30,11 @@ from dalenius.errors import NotSound
 from dalenius.losses.fields import a_loss
 from dalenius.losses.group import Group
 from dalenius.losses.loss import Loss
-from dalenius.losses.poisson import Concentrated
+from dalenius.losses.poisson import Concentrated, single
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.allocation.atoms import allocated
 from dalenius.profiles.pair import Pair, Worst
-from dalenius.profiles.product import collapse
 
 MOST_STEPS = 10**9
 """Steps of an epoch, at most."""
@@ -80,9 +79,8 @@ class RandomAllocation(Loss, kind="random_allocation"):
 
     def directions(self) -> tuple[Worst, ...]:
         """Removing a unit, then adding one."""
-        pairs = [collapse(worst) for worst in self.loss.directions() or ()]
-        known = [pair for pair in pairs if pair is not None]
-        if not known or len(known) < len(pairs):
+        known = single(self.loss)
+        if known is None:
             raise NotSound(
                 "This loss is not known as one pair of distributions, which random allocation needs.",
                 remedy="Allocate a loss of one release by itself, such as Gaussian(1) or Laplace(1).",

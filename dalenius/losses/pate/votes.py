@@ -107,7 +107,7 @@ class Votes:
 def _drawn(scale: Fraction) -> int:
     """Rounded Gaussian noise. The scale is private: no table of it is kept, to be met again in less time."""
     found = int(Sampler(gaussian.RoundedGaussian(scale)).draw(1)[0])
-    gaussian._units.cache_clear()
+    gaussian.forget()
     return found
 
 

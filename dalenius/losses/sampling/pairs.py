@@ -6,20 +6,12 @@ from fractions import Fraction
 
 from dalenius.errors import NotSound
 from dalenius.losses.loss import Loss
-from dalenius.losses.poisson import sampled
+from dalenius.losses.poisson import sampled, single
 from dalenius.profiles.pair import Pair
-from dalenius.profiles.product import collapse
-
-
-def single(loss: Loss) -> tuple[Pair, ...] | None:
-    """All releases of the loss as one pair in each direction, where that has a finite form."""
-    pairs = [collapse(worst) for worst in loss.directions() or ()]
-    found = tuple(pair for pair in pairs if pair is not None)
-    return found if found and len(found) == len(pairs) else None
 
 
 def needed(loss: Loss) -> tuple[Pair, ...]:
-    """The same; refused where there is none."""
+    """One pair for each direction; refused where there is none."""
     pairs = single(loss)
     if pairs is None:
         raise NotSound(

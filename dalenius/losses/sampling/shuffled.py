@@ -56,7 +56,7 @@ def shuffled_batches_lower(noise_multiplier: Number, steps: int, delta: Number) 
 def refusal(loss: Loss, steps: int | None = None, delta: Number = DELTA) -> NotSound:
     """Why shuffled batches are refused, with the figure for a Gaussian step and so many batches a pass."""
     figure = _figure(loss, steps, numbers.delta(delta)) if isinstance(loss, Gaussian) and steps else None
-    known = "no bound on what they cost is known, and it may be many times the Poisson figure"
+    known = "no upper bound on what they cost is known, and it may be many times the Poisson figure"
     return NotSound(
         f"Shuffled batches are not Poisson samples: {figure or known} (Chua et al. 2024).",
         remedy='Use scheme="poisson", or scheme="random_allocation" for each record in one step of a pass.',

@@ -41,9 +41,9 @@ from dalenius.losses.fields import a_loss
 from dalenius.losses.group import Group
 from dalenius.losses.loss import Loss
 from dalenius.losses.mixture import mixed
-from dalenius.losses.poisson import Concentrated
+from dalenius.losses.poisson import Concentrated, single
 from dalenius.losses.sampling.moments import chord
-from dalenius.losses.sampling.pairs import needed, single, thin
+from dalenius.losses.sampling.pairs import needed, thin
 from dalenius.losses.sampling.tail import at_least
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number

@@ -32,9 +32,9 @@ from dalenius.losses.composition import Composition
 from dalenius.losses.fields import a_loss
 from dalenius.losses.group import Group
 from dalenius.losses.loss import Loss
-from dalenius.losses.poisson import Concentrated
+from dalenius.losses.poisson import Concentrated, single
 from dalenius.losses.sampling.moments import chord
-from dalenius.losses.sampling.pairs import needed, single, thin
+from dalenius.losses.sampling.pairs import needed, thin
 from dalenius.losses.shuffling.shuffled import Shuffled
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Relation

@@ -28,8 +28,8 @@ from dalenius.profiles.rounding import U, ceiling, floor
 
 FEW = 4
 """Up to so many values of a profile are evaluated one by one."""
-KNOTS, TOP, LEVEL = 48, 8, 0.4
-"""Of a profile: how many knots, how many for few values, what share of δ is left from one to the next."""
+KNOTS, LEVEL = 48, 0.4
+"""Of a profile: how many knots, and what share of δ is left from one to the next."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def test_shuffled_batches_are_refused_with_the_sound_alternatives(name):
 def test_the_refusal_shows_what_the_poisson_figure_would_hide():
     with pytest.raises(NotSound, match=r"epsilon 10\.99 or more, where the Poisson figure is 1\.95"):
         sampled(Gaussian(0.5), "shuffle", steps=10_000, delta=1e-6)
-    with pytest.raises(NotSound, match="no bound on what they cost is known"):
+    with pytest.raises(NotSound, match="no upper bound on what they cost is known"):
         sampled(Gaussian(20), "shuffle", steps=100)
 
 
