@@ -25,6 +25,7 @@ RESULTS = Path(__file__).parent / "results" / "noise.md"
 SIZE = 1_000_000
 SINGLE = 100_000
 SCALES = (1, 1_000, 1_000_000)
+NARROW = (2**16, 2**20, 2**23)
 LAWS = {"discrete_laplace": "laplace", "rounded_gaussian": "normal", "discrete_gaussian": "normal"}
 OPENDP = {
     "discrete_laplace": "make_laplace",
@@ -89,6 +90,33 @@ def vector(name: str, scale: int, repeats: int) -> tuple[str, ...]:
 def vectors(repeats: int) -> str:
     head = ("law", "scale", "ms", "draws/s", "numpy ms", "× numpy", "OpenDP ms", "× OpenDP")
     return table(head, [vector(name, scale, repeats) for name in LAWS for scale in SCALES])
+
+
+def narrow(name: str, scale: int, repeats: int) -> tuple[str, ...]:
+    """Vectors of 32 bits by a stream, as training draws them, and the bits alone."""
+    import numpy as np
+
+    from dalenius.noise import narrow as fills
+    from dalenius.noise.stream import StreamKey
+
+    key, values, normal = StreamKey.fresh(), np.empty(SIZE, np.int32), np.random.default_rng().standard_normal
+    fill = getattr(fills, f"fill_{name}")
+    ours, cipher, unsafe = medians(
+        [
+            lambda: fill(values, scale, key.stream(1)),
+            lambda: key.stream(1).fill(values.view(np.uint32)),
+            lambda: normal(SIZE, np.float32),
+        ],
+        repeats,
+    )
+    nanoseconds = (f"{1e9 * took / SIZE:.2f}" for took in (ours, cipher, unsafe))
+    return name, f"{scale:,}", *nanoseconds, f"{unsafe / ours:.2f}"
+
+
+def narrows(repeats: int) -> str:
+    head = ("law", "scale", "ns a draw", "of AES", "numpy ns", "× numpy")
+    names = ("rounded_gaussian", "discrete_laplace")
+    return table(head, [narrow(name, scale, repeats) for name in names for scale in NARROW])
 
 
 def single(name: str, scale: int, repeats: int) -> tuple[str, ...]:
@@ -165,6 +193,9 @@ def report(repeats: int) -> str:
             "reveal what they are added to. OpenDP has no rounded Gaussian; its discrete one stands for it.",
             "A ratio above 1 means that Dalenius is faster.\n",
             vectors(repeats),
+            f"## Vectors of {SIZE:,} in 32 bits, for training\n",
+            "By streams that can be made again, into the same array. numpy draws normal 32-bit floats.\n",
+            narrows(repeats),
             "## Single draws, and a new scale\n",
             singles(repeats),
             f"## One choice among {SIZE:,} candidates\n",

@@ -13,10 +13,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dalenius.noise import source as sources
+from dalenius.noise.bits import Bits
 from dalenius.noise.lazy import ball, below
 from dalenius.noise.reading import Number, non_negative, probability_of, whole
-from dalenius.noise.source import Source
+from dalenius.noise.source import drawn_from
 
 BITS = 32
 """Of V, to begin with."""
@@ -24,23 +24,19 @@ BITS = 32
 Flags = NDArray[np.bool_]
 
 
-def bernoulli(probability: Number, size: int) -> Flags:
-    """True with the given probability."""
+def bernoulli(probability: Number, size: int, *, bits: Bits | None = None) -> Flags:
+    """True with the given probability; by the source, or by a stream that is given as `bits`."""
     chance = probability_of(probability, "probability")
-    return _coins(lambda: ball(chance), whole(size, "size"))
+    return drawn_from(bits, partial(_thrown, lambda: ball(chance), whole(size, "size")))
 
 
-def bernoulli_exp(exponent: Number, size: int) -> Flags:
+def bernoulli_exp(exponent: Number, size: int, *, bits: Bits | None = None) -> Flags:
     """True with probability e^{−exponent}, exponent ≥ 0."""
     minus = -non_negative(exponent, "exponent")
-    return _coins(lambda: ball(minus).exp(), whole(size, "size"))
+    return drawn_from(bits, partial(_thrown, lambda: ball(minus).exp(), whole(size, "size")))
 
 
-def _coins(chance: Callable[[], arb], size: int) -> Flags:
-    return sources.drawn(partial(_thrown, chance, size))
-
-
-def _thrown(chance: Callable[[], arb], size: int, source: Source) -> Flags:
+def _thrown(chance: Callable[[], arb], size: int, source: Bits) -> Flags:
     bits = source.words(size, np.uint32)
     low, high = _bracket(chance)
     heads = bits < low

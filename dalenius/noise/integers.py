@@ -7,23 +7,26 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.noise import source as sources
+from dalenius.noise.bits import Bits
 from dalenius.noise.reading import Number, whole
-from dalenius.noise.source import Source
+from dalenius.noise.source import drawn_from
 
 
-def uniform(below: Number, size: int) -> NDArray[np.int64] | NDArray[np.object_]:
-    """Independent uniform integers k with 0 ≤ k < below, of any size: Python's own beyond 2⁶³."""
+def uniform(below: Number, size: int, *, bits: Bits | None = None) -> NDArray[np.int64] | NDArray[np.object_]:
+    """Independent uniform integers k with 0 ≤ k < below, of any size: Python's own beyond 2⁶³.
+
+    They come from the source, or from a stream that is given as `bits`.
+    """
     limit = whole(below, "below", least=1, most=None)
     count = whole(size, "size")
     if limit <= 1 << 63:
-        return sources.drawn(partial(int64_below, limit, count))
+        return drawn_from(bits, partial(int64_below, limit, count))
     values = np.empty(count, object)
-    values[:] = sources.drawn(lambda source: [_huge(limit, source) for _ in range(count)])
+    values[:] = drawn_from(bits, lambda source: [_huge(limit, source) for _ in range(count)])
     return values
 
 
-def int64_below(limit: int, size: int, source: Source) -> NDArray[np.int64]:
+def int64_below(limit: int, size: int, source: Bits) -> NDArray[np.int64]:
     """Of as many bits as limit − 1 has, what is not below the limit is drawn again; limit ≥ 1."""
     assert limit >= 1, "no integer is below the limit"
     bits = max((limit - 1).bit_length(), 1)
@@ -37,7 +40,7 @@ def int64_below(limit: int, size: int, source: Source) -> NDArray[np.int64]:
     return values
 
 
-def _huge(limit: int, source: Source) -> int:
+def _huge(limit: int, source: Bits) -> int:
     bits = (limit - 1).bit_length()
     while (drawn := source.integer(bits)) >= limit:
         pass

@@ -14,7 +14,7 @@ from fractions import Fraction
 import flint
 from flint import arb, fmpq
 
-from dalenius.noise.source import Source
+from dalenius.noise.bits import Bits
 
 STEP = 64
 """Bits that are added to the uniform number at a time."""
@@ -22,7 +22,7 @@ GUARD = 96
 """Bits of working precision beyond those of the uniform number."""
 
 
-def below(number: Callable[[], arb], source: Source, start: int = 0, bits: int = 0) -> bool:
+def below(number: Callable[[], arb], source: Bits, start: int = 0, bits: int = 0) -> bool:
     """Whether V < `number`, where the first `bits` bits of V are already drawn and read `start`.
 
     `number` is evaluated anew at every working precision.

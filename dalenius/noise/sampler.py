@@ -1,8 +1,7 @@
 """Exact draws from a table, a vector at a time.
 
 Most draws end with a sure slot: sixteen bits choose it, raw bits the integer within its bin. The others
-need a uniform V, revealed as far as it takes: 32 bits against a double with a proven margin decide nearly
-all of them, balls the rest. A rejected draw starts anew with fresh bits.
+are accepted or rejected (`acceptance`); a rejected draw starts anew with fresh bits.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from dalenius.noise import source as sources
-from dalenius.noise.law import Floats, Ints, Law
-from dalenius.noise.lazy import below
+from dalenius.noise.acceptance import Acceptance
+from dalenius.noise.bits import Bits
+from dalenius.noise.law import Ints, Law
 from dalenius.noise.pool import SERVED, Pool
 from dalenius.noise.source import Source
 from dalenius.noise.table import Table, lay_out
@@ -26,10 +25,6 @@ CHUNK = 1 << 15
 """Draws that are worked on at a time: their bits and values stay in the cache of a processor."""
 GROUP = 1 << 19
 """Draws whose doubtful slots are settled together."""
-GRAIN = 2.0**-32
-"""V is first known to so much."""
-
-Flags = NDArray[np.bool_]
 
 
 class Sampler:
@@ -39,6 +34,8 @@ class Sampler:
         self.law = law
         self.table = lay_out(law) if table is None else table
         self._tails = TailSampler(law, self.table, coins)
+        self._acceptance = Acceptance(self._tails)
+        self._mask = (1 << self.table.shift) - 1
         self._kind = _narrowest(self.table.shift)
 
     def draw(self, size: int) -> Ints:
@@ -53,12 +50,12 @@ class Sampler:
         self.fill(values, source)
         return values
 
-    def fill(self, values: Ints, source: Source) -> None:
+    def fill(self, values: Ints, source: Bits) -> None:
         """Overwrite `values` with independent draws."""
         for start in range(0, values.size, GROUP):
             self._fill(values[start : start + GROUP], source)
 
-    def _fill(self, values: Ints, source: Source) -> None:
+    def _fill(self, values: Ints, source: Bits) -> None:
         parts = [self._first(values, start, source) for start in range(0, values.size, CHUNK)]
         todo, slots = (np.concatenate(part) for part in zip(*parts, strict=True))
         while todo.size:
@@ -74,7 +71,7 @@ class Sampler:
         if self.law.mode:
             values += self.law.mode
 
-    def _first(self, values: Ints, start: int, source: Source) -> tuple[Ints, NDArray[np.uint16]]:
+    def _first(self, values: Ints, start: int, source: Bits) -> tuple[Ints, NDArray[np.uint16]]:
         """Propose a chunk: where it is not sure, and the slots there."""
         slots = self._propose(values[start : start + CHUNK], source)
         todo = np.flatnonzero(slots >= self.table.sure)
@@ -82,7 +79,7 @@ class Sampler:
         slots.fill(0)
         return todo + start, left
 
-    def _propose(self, values: Ints, source: Source) -> NDArray[np.uint16]:
+    def _propose(self, values: Ints, source: Bits) -> NDArray[np.uint16]:
         """Slots, and for each an integer of its bin; those of tails and void mean nothing yet."""
         table = self.table
         slots = source.words(values.size, np.uint16)
@@ -92,45 +89,16 @@ class Sampler:
         if table.shift:
             values <<= table.shift
             offsets = source.words(values.size, self._kind)
-            offsets &= self._kind((1 << table.shift) - 1)
+            offsets &= self._kind(self._mask)
             values |= offsets.astype(np.int64)
             offsets.fill(0)
         return slots
 
-    def _accept(self, slots: NDArray[np.uint16], proposed: Ints, source: Source) -> Flags:
+    def _accept(self, slots: NDArray[np.uint16], proposed: Ints, source: Bits) -> NDArray[np.bool_]:
         """Which proposals of slots that are not sure pass; those of tails are made here."""
-        table = self.table
-        row = slots.astype(np.int64) - table.sure
-        accepted = self._tails.propose(row - table.doubtful, proposed, source)
-        inner = np.flatnonzero(row < table.doubtful)
-        row, k = row[inner], proposed[inner]
-        bits = source.words(inner.size, np.uint32)
-        least = table.layers[row] + bits * GRAIN
-        low, high = self._heights(row, k)
-        yes = least + GRAIN <= low
-        for i in np.flatnonzero(~yes & ~(least >= high)).tolist():
-            yes[i] = self._settle(int(table.layers[row[i]]), int(k[i]), int(bits[i]), source)
-        accepted[inner] = yes
-        return accepted
-
-    def _heights(self, row: NDArray[np.int64], k: Ints) -> tuple[Floats, Floats]:
-        """The ends of C·W·f(k): out of the table where a bin is one integer, estimated elsewhere."""
-        if self.table.shift == 0:
-            return self.table.low[row], self.table.high[row]
-        with np.errstate(all="ignore"):
-            value, off = self.law.estimate(k)
-            unit = self.table.scale * 2.0**self.table.shift
-            return (value - off) * unit, (value + off) * unit
-
-    def _settle(self, layer: int, k: int, bits: int, source: Source) -> bool:
-        """Whether layer + V < C·W·f(k), by balls."""
-
-        def height() -> arb:
-            unit = arb(self.table.scale) * 2**self.table.shift
-            above: arb = self.law.weight(k) * unit - layer
-            return above
-
-        return below(height, source, bits, 32)
+        passed, far, found = self._acceptance.settle(slots, proposed & self._mask, source)
+        proposed[far] = found
+        return passed
 
 
 def _narrowest(bits: int) -> type[np.unsignedinteger[Any]]:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock, get_ident
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -33,10 +33,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.noise.bits import Bits, Word
 from dalenius.noise.pool import Pool
 
 Bytes = NDArray[np.uint8]
-Word = TypeVar("Word", bound=np.unsignedinteger[Any])
 Drawn = TypeVar("Drawn")
 
 BLOCK = 1 << 18
@@ -73,7 +73,7 @@ class Alone:
         self._lock.release()
 
 
-class Source:
+class Source(Bits):
     """A stream of independent uniform bits, each handed out once. Threads may share it."""
 
     def __init__(self, seed: bytes | None = None) -> None:
@@ -110,17 +110,6 @@ class Source:
             # A signal handler forked while this ran: what was copied, and a new key, may be the parent's.
             self.renew()
             self.fill(words)
-
-    def words(self, count: int, kind: type[Word]) -> NDArray[Word]:
-        """`count` fresh words of 16, 32 or 64 bits."""
-        words = np.empty(count, kind)
-        self.fill(words)
-        return words
-
-    def integer(self, bits: int) -> int:
-        """A uniform integer below 2^bits."""
-        words = self.words(-(-bits // 16), np.uint16)
-        return int.from_bytes(words.tobytes(), "little") & ((1 << bits) - 1)
 
     def renew(self) -> None:
         """In a child process: forget what the parent may draw too. A seeded stream goes on as it was."""
@@ -166,6 +155,11 @@ def drawn(draw: Callable[[Source], Drawn]) -> Drawn:
     process = source.process
     found = draw(source)
     return found if process == os.getpid() else drawn(draw)
+
+
+def drawn_from(bits: Bits | None, draw: Callable[[Bits], Drawn]) -> Drawn:
+    """What `draw` makes of these bits, or of the source where none are given."""
+    return drawn(draw) if bits is None else draw(bits)
 
 
 def tainted() -> bool:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dalenius.noise.ends import enclose
 from dalenius.noise.law import Floats, Ints, Law
+from dalenius.noise.squeeze import lines
 
 BITS = 16
 """A slot is chosen by so many bits."""
@@ -78,7 +79,9 @@ class Table:
     """By doubtful slot."""
     low: Floats
     high: Floats
-    """By doubtful slot, the ends of C·W·f where a bin is one integer; infinitely far apart elsewhere."""
+    """By doubtful slot, lines below and above C·W·f at the least integer of its bin."""
+    slope: Floats
+    """By doubtful slot, that of both lines for each integer farther on."""
     tails: tuple[Tail, ...]
 
     @property
@@ -103,13 +106,13 @@ def lay_out(law: Law, *, bits: int = BITS, fineness: int = FINENESS) -> Table:
     layers = np.arange(open_slots.sum()) + np.repeat(sure - first, open_slots)
     bins = np.zeros(1 << bits, np.int16)
     bins[: slots.sum()] = np.concatenate([np.repeat(names, sure), np.repeat(names, open_slots)])
-    low, high = (np.repeat(end, open_slots) for end in _heights(sides, scale, shift))
+    low, high, slope = (np.repeat(line, open_slots) for line in _lines(sides, scale, shift))
     tails = tuple(
         Tail(_first(side, shift), side.away, side.block, int(n[-1]))
         for side, n in zip(sides, needed, strict=True)
         if side.block
     )
-    return Table(bits, shift, scale, bins, int(sure.sum()), layers.astype(float), low, high, tails)
+    return Table(bits, shift, scale, bins, int(sure.sum()), layers.astype(float), low, high, slope, tails)
 
 
 def _side(law: Law, away: int, shift: int, bits: int, total: float) -> Side:
@@ -161,12 +164,17 @@ def _sure(side: Side, scale: float, shift: int) -> Ints:
     return np.floor(np.nextafter(scale * least, 0.0) * 2.0**shift).astype(np.int64)
 
 
-def _heights(sides: list[Side], scale: float, shift: int) -> tuple[Floats, Floats]:
-    low = np.concatenate([side.low[:-1] for side in sides])
-    high = np.concatenate([side.high[:-1] for side in sides])
+def _lines(sides: list[Side], scale: float, shift: int) -> list[Floats]:
+    found = [_bounds(side, scale, shift) for side in sides]
+    return [np.concatenate(part) for part in zip(*found, strict=True)]
+
+
+def _bounds(side: Side, scale: float, shift: int) -> tuple[Floats, Floats, Floats]:
+    """The lower line, the upper one and their slope: where a bin is one integer, the ends of its weight."""
     if shift:
-        return np.full(low.size, -np.inf), np.full(high.size, np.inf)
-    return np.nextafter(scale * low, 0.0), np.nextafter(scale * high, np.inf)
+        return lines(scale * side.high * 2.0**shift, side.away, 1 << shift)
+    low, high = np.nextafter(scale * side.low, 0.0), np.nextafter(scale * side.high, np.inf)
+    return low[:-1], high[:-1], np.zeros(side.bins)
 
 
 def _largest_scale(sides: list[Side], shift: int, bits: int) -> float:

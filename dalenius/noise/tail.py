@@ -6,9 +6,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.noise.bits import Bits
 from dalenius.noise.law import Ints, Law
 from dalenius.noise.lazy import below
-from dalenius.noise.source import Source
 from dalenius.noise.table import Table, Tail
 
 COINS = 63
@@ -22,12 +22,12 @@ GRAIN = 2.0**-32
 class TailSampler:
     """Proposes and accepts integers beyond the bins of a table."""
 
-    def __init__(self, law: Law, table: Table, coins: int) -> None:
+    def __init__(self, law: Law, table: Table, coins: int = COINS) -> None:
         self.law = law
         self.table = table
         self._coins = coins
 
-    def propose(self, row: Ints, proposed: Ints, source: Source) -> NDArray[np.bool_]:
+    def propose(self, row: Ints, proposed: Ints, source: Bits) -> NDArray[np.bool_]:
         """Overwrite what falls into a tail, by its row among the slots of tails, and say what passes."""
         accepted = np.zeros(row.size, bool)
         start = 0
@@ -38,7 +38,7 @@ class TailSampler:
             start += tail.slots
         return accepted
 
-    def _draw(self, tail: Tail, size: int, source: Source) -> tuple[Ints, NDArray[np.bool_]]:
+    def _draw(self, tail: Tail, size: int, source: Bits) -> tuple[Ints, NDArray[np.bool_]]:
         """J by trailing zeros of fair coins, the place in its block by raw bits, V by 32 bits at first."""
         coins = source.words(size, np.uint64) | np.uint64(1 << self._coins)
         blocks = np.bitwise_count(coins ^ (coins - np.uint64(1))).astype(np.int64) - 1
@@ -59,14 +59,14 @@ class TailSampler:
             k[i] = max(-MOST, min(MOST, exact))
         return k, yes
 
-    def _farther(self, source: Source) -> int:
+    def _farther(self, source: Bits) -> int:
         """J, given that it is `coins` or more."""
         block = self._coins
         while source.integer(1) == 0:
             block += 1
         return block
 
-    def _settle(self, tail: Tail, k: int, block: int, bits: int, source: Source) -> bool:
+    def _settle(self, tail: Tail, k: int, block: int, bits: int, source: Bits) -> bool:
         """Whether V < C·f(k)·2^{J+1}·L/n, by balls."""
 
         def height() -> arb:

@@ -1,0 +1,143 @@
+"""The rule for whatever has no rule: differentiate example by example.
+
+The function is run once as it is. On the way back it is run again for every example as a batch of one, by
+`torch.vmap` where its parts allow, one after the other where not; what comes back to its parameters is the
+example's share. This takes the function to treat every example by itself: `rehearsal` checks that it does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dalenius.learn.marks import batch_dimension, derived, outer_of, replaced, tensors_in
+from dalenius.learn.parts import Whole
+from dalenius.learn.tape import Function, Tape
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A function with its arguments: which tensors are learned, and where the others hold examples."""
+
+    func: Function
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    tensors: tuple[Tensor, ...]
+    learned: tuple[bool, ...]
+    places: tuple[int | None, ...]
+
+    def run(self, tensors: list[Tensor]) -> Any:
+        """With other tensors in the same places."""
+        new = {id(old): one for old, one in zip(self.tensors, tensors, strict=True)}
+        args, kwargs = replaced((self.args, self.kwargs), lambda one: new[id(one)])
+        return self.func(*args, **kwargs)
+
+    def lead(self) -> tuple[Tensor, int]:
+        """The first tensor that holds examples, and where."""
+        pairs = zip(self.tensors, self.places, strict=True)
+        return next((one, place) for one, place in pairs if place is not None)
+
+
+def anything(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Any function at all of parameters and examples."""
+    tensors = tuple({id(one): one for one in (*tensors_in(args), *tensors_in(kwargs))}.values())
+    learned = tuple(one in tape.names or derived(one) for one in tensors)
+    places = []
+    for one in tensors:
+        outer = outer_of(one)
+        place = batch_dimension(tuple(one.shape), outer, tape.examples or 1) if outer else None
+        if outer is not None and place is None:
+            raise tape.refused(
+                [w for w, is_learned in zip(tensors, learned, strict=True) if is_learned], func
+            )
+        places.append(place)
+    call = Call(func, args, kwargs, tensors, learned, tuple(places))
+    inside = [one.detach() for one in tensors]
+    with torch.enable_grad():
+        for one, old, is_learned in zip(inside, tensors, learned, strict=True):
+            one.requires_grad_(old.requires_grad and not is_learned)
+        result = call.run(inside)
+    flat = list(tensors_in(result))
+    outs = Anything.apply(tape, call, inside, flat, *tensors)
+    new = {id(old): one for old, one in zip(flat, outs, strict=True)}
+    return replaced(result, lambda one: new[id(one)])
+
+
+class Anything(torch.autograd.Function):
+    """Hands results on; on the way back, ordinary gradients to examples and shares onto the tape."""
+
+    @staticmethod
+    def forward(ctx: Any, tape: Tape, call: Call, inside: Any, flat: Any, *tensors: Tensor) -> Any:
+        """The results, as they were computed."""
+        ctx.tape, ctx.call, ctx.inside, ctx.flat = tape, call, inside, flat
+        ctx.set_materialize_grads(False)
+        return tuple(one.detach() for one in flat)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """Example by example."""
+        wanted = [one for one in ctx.inside if one.requires_grad]
+        live = [
+            (out, g)
+            for out, g in zip(ctx.flat, gradients, strict=True)
+            if g is not None and out.requires_grad
+        ]
+        found = (
+            torch.autograd.grad([out for out, _ in live], wanted, [g for _, g in live], allow_unused=True)
+            if wanted and live
+            else ()
+        )
+        back = dict(zip(map(id, wanted), found, strict=False))
+        weights = [one for one, learned in zip(ctx.call.tensors, ctx.call.learned, strict=True) if learned]
+        for weight, share in zip(weights, _shares(ctx, gradients, weights), strict=True):
+            ctx.tape.put(weight, Whole(share))
+        return (None,) * 4 + tuple(back.get(id(one)) for one in ctx.inside)
+
+
+def _shares(ctx: Any, gradients: tuple[Tensor | None, ...], weights: list[Tensor]) -> tuple[Tensor, ...]:
+    """For every parameter, the share of every example."""
+    call, examples = ctx.call, ctx.tape.examples
+    if not examples:
+        return tuple(one.new_zeros(0, *one.shape) for one in weights)
+    kept = [i for i, g in enumerate(gradients) if g is not None]
+    come = ((g, out) for g, out in zip(gradients, ctx.flat, strict=True) if g is not None)
+    back = [_split(g, _place(call, out, examples), examples) for g, out in come]
+    pairs = zip(call.tensors, call.places, strict=True)
+    held = [_split(one.detach(), place, examples) for one, place in pairs if place is not None]
+
+    def share(values: list[Tensor], own: list[Tensor]) -> Any:
+        def of(*learned: Tensor) -> tuple[Tensor, ...]:
+            ours, theirs = iter(learned), iter(values)
+            given = [
+                next(ours) if is_learned else one.detach() if place is None else next(theirs)
+                for one, is_learned, place in zip(call.tensors, call.learned, call.places, strict=True)
+            ]
+            results = list(tensors_in(call.run(given)))
+            return tuple(results[i] for i in kept)
+
+        pulled = torch.func.vjp(of, *(one.detach() for one in weights))
+        return pulled[1](tuple(own))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tuple(torch.vmap(share)(held, back))
+    except RuntimeError:
+        each = [share([one[i] for one in held], [one[i] for one in back]) for i in range(examples)]
+        return tuple(torch.stack(shares) for shares in zip(*each, strict=True))
+
+
+def _split(tensor: Tensor, place: int, examples: int) -> Tensor:
+    """(examples, …, its part, …): every example as a batch of one."""
+    return tensor.unflatten(place, (examples, tensor.shape[place] // examples)).movedim(place, 0)
+
+
+def _place(call: Call, result: Tensor, examples: int) -> int:
+    """Results hold examples where the first argument that does holds them."""
+    source, first = call.lead()
+    place = batch_dimension(tuple(result.shape), outer_of(source) or 1, examples)
+    return first if place is None else place

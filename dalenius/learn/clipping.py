@@ -1,0 +1,132 @@
+"""How each example's gradient is made short: no example adds more than `clip` to a sum, in its norm.
+
+    Flat        g·min(1, C/‖g‖)                        over all parameters (Abadi et al. 2016)
+    PerLayer    the same for each layer by itself, to C/√L for L layers: the squares add up to C²
+    Automatic   g·C/(‖g‖ + γ)                          no gradient counts more than another (Bu et al. 2023)
+    Absolute    g·min(1, C/‖g‖₁)                       in the L1 norm, for Laplace noise
+
+Whatever the rule, the factor that is applied is lowered until the norm times the factor, as computed, is at
+most the bound: an infinite norm or one that is no number gives the factor zero, and the example adds nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from dalenius.losses.fields import Parameter
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+
+Norms = Mapping[Tensor, Tensor]
+"""For each parameter, the squared L2 norm, or the L1 norm, of every example's gradient."""
+
+
+@dataclass(frozen=True)
+class Clipping(ABC):
+    """A bound on what one example adds, in the norm of its kind."""
+
+    clip: Parameter[Fraction] = Parameter(numbers.positive)
+    norm: ClassVar[str] = "l2"
+
+    @abstractmethod
+    def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
+        """For each parameter the factor of every example, for a `bound` that stands for `clip`."""
+
+    @property
+    @abstractmethod
+    def how(self) -> str:
+        """In words, for a receipt."""
+
+
+def read_clipping(clip: Number | Clipping) -> Clipping:
+    """A number is a flat bound."""
+    return clip if isinstance(clip, Clipping) else Flat(clip)
+
+
+def shortened(norm: Tensor, bound: float) -> Tensor:
+    """min(1, bound/norm), and zero where the norm is no number."""
+    factor = (bound / norm).clamp_(max=1)
+    return torch.where(torch.isfinite(norm), factor, 0)
+
+
+def _all(norms: Norms) -> Tensor:
+    return torch.stack([one.double() for one in norms.values()]).sum(0)
+
+
+@dataclass(frozen=True)
+class Flat(Clipping):
+    """One bound on the whole gradient."""
+
+    def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
+        """The same for all parameters."""
+        return dict.fromkeys(norms, shortened(_all(norms).sqrt_(), bound))
+
+    @property
+    def how(self) -> str:
+        """The bound."""
+        return f"each example's gradient is clipped to L2 norm {float(self.clip):g}"
+
+
+@dataclass(frozen=True)
+class PerLayer(Clipping):
+    """The same bound for each layer: the parameters of one module."""
+
+    def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
+        """By the name before the last dot; a layer that was not used has its share of the bound as well."""
+        layers = {names[one].rpartition(".")[0] for one in names}
+        each = bound / len(layers) ** 0.5
+        totals: dict[str, Tensor] = {}
+        for parameter, squared in norms.items():
+            layer = names[parameter].rpartition(".")[0]
+            totals[layer] = totals.get(layer, 0) + squared.double()
+        bad = ~torch.isfinite(_all(norms))
+        found = {layer: shortened(total.sqrt(), each).masked_fill(bad, 0) for layer, total in totals.items()}
+        return {one: found[names[one].rpartition(".")[0]] for one in norms}
+
+    @property
+    def how(self) -> str:
+        """The bound of all."""
+        return f"each example's gradient is clipped layer by layer, to L2 norm {float(self.clip):g} in all"
+
+
+@dataclass(frozen=True)
+class Automatic(Clipping):
+    """Every gradient is made about as long as the bound; `stability` keeps small ones small."""
+
+    _: KW_ONLY
+    stability: Parameter[Fraction] = Parameter(numbers.positive, default=Fraction(1, 100))
+
+    def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
+        """The same for all parameters."""
+        norm = _all(norms).sqrt_()
+        factor = torch.where(torch.isfinite(norm), bound / (norm + float(self.stability)), 0)
+        return dict.fromkeys(norms, factor)
+
+    @property
+    def how(self) -> str:
+        """The bound and the stability."""
+        length = f"‖g‖ + {float(self.stability):g}"
+        return f"each example's gradient g is divided by {length} and multiplied by {float(self.clip):g}"
+
+
+@dataclass(frozen=True)
+class Absolute(Clipping):
+    """One bound on the sum of absolute values, with Laplace noise: the pure alternative."""
+
+    norm: ClassVar[str] = "l1"
+
+    def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
+        """The same for all parameters."""
+        return dict.fromkeys(norms, shortened(_all(norms), bound))
+
+    @property
+    def how(self) -> str:
+        """The bound."""
+        return f"each example's gradient is clipped to L1 norm {float(self.clip):g}"

@@ -1,0 +1,60 @@
+"""`Loader`: the batches of a run, drawn by its sampler and handed out in chunks that fit memory.
+
+Every logical batch is one step, also an empty one, for which a chunk of zeros that counts nothing is handed
+out. How many rows a batch has is nobody's business: it is not logged, and there is no `len`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidArgument
+from dalenius.learn.rehearsal import Rehearsal, without_dropout
+
+if TYPE_CHECKING:
+    from dalenius.learn.private import Private
+
+
+class Loader:
+    """Iterate over it once: it ends with the last step of the run."""
+
+    def __init__(self, private: Private) -> None:
+        self._private = private
+
+    def __iter__(self) -> Iterator[Any]:
+        private = self._private
+        if private.rehearses:
+            yield from self._rehearsed()
+        private.begin()
+        while private.steps < private.sampling.steps:
+            yield from self._chunks(private.drawn())
+
+    def _rehearsed(self) -> Iterator[Any]:
+        private = self._private
+        private.rehearsal = Rehearsal(private.model)
+        with without_dropout(private.model):
+            for chosen in ((0,), (1,), (0, 1)):
+                private.hand_out(None, last=True)
+                yield private.made_up(chosen)
+                self._used()
+        private.rehearsed()
+
+    def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
+        """Parts of about one size; a unit's rows stay together, and a row it lacks is a blank one."""
+        private = self._private
+        count = max(1, -(-len(rows) // private.chunk))
+        for number, part in enumerate(np.array_split(rows, count)):
+            private.hand_out(part, last=number == count - 1)
+            yield private.rows(part)
+            self._used()
+
+    def _used(self) -> None:
+        if self._private.waiting:
+            raise InvalidArgument(
+                "The loop asked for the next batch without a step on this one.",
+                remedy="Call private.step() once for every batch that private.loader gives.",
+            )

@@ -1,0 +1,166 @@
+"""`PrivateOptimizer`: private gradients for a loop and a sampler of one's own.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> private = PrivateOptimizer(model, optimizer, clip=1, noise_multiplier=1, batch_size=4)
+    >>> private.zero_grad()
+    >>> private.model(torch.ones(4, 3)).square().mean().backward()
+    >>> private.step()
+    >>> private.loss
+    Gaussian(noise_multiplier=1)
+
+It vouches for what happens inside a step. How batches are drawn, how many steps there are and what they cost
+in all is not seen from here: `private.caveats` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import nn
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.adaptive import Quantile
+from dalenius.learn.adding import Plan, Sum
+from dalenius.learn.clipping import Clipping, read_clipping
+from dalenius.learn.gradients import Watched
+from dalenius.learn.numerics import Numerics
+from dalenius.learn.replacing import check_modules
+from dalenius.losses.discrete_laplace import DiscreteLaplace
+from dalenius.losses.gaussian import Gaussian
+from dalenius.losses.loss import Loss
+from dalenius.noise.stream import StreamKey
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+
+REDUCTIONS = ("mean", "sum")
+
+
+class PrivateOptimizer:
+    """An optimizer whose gradients are clipped example by example and carry noise.
+
+    `batch_size` is the expected number of examples, by which sums are divided. `reduction` says what the
+    criterion does with the losses of the rows of a batch. With `views` every example has so many rows that
+    follow each other, averaged before they are clipped. `chunk` is the most examples of one backward pass.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        *,
+        clip: Number | Clipping,
+        noise_multiplier: Number,
+        batch_size: Number,
+        reduction: str = "mean",
+        views: int = 1,
+        chunk: int | None = None,
+        key: StreamKey | None = None,
+    ) -> None:
+        clipping = read_clipping(clip)
+        self.noise_multiplier = numbers.positive(noise_multiplier, "noise_multiplier")
+        expected = numbers.positive(batch_size, "batch_size")
+        self._views = numbers.count(views, "views")
+        if reduction not in REDUCTIONS:
+            raise InvalidArgument(
+                f"reduction is one of {' and '.join(REDUCTIONS)}.", remedy='Pass reduction="mean".'
+            )
+        check_modules(model)
+        self.reduction, self.optimizer = reduction, optimizer
+        self.model = Watched(model, rows_per_example=self._views)
+        check_parameters(self.model, optimizer)
+        self._sum = Sum(
+            self.model.names, planned(self.model, clipping, self.noise_multiplier, expected, chunk)
+        )
+        self._key = StreamKey.fresh() if key is None else key
+        self.steps, self._fresh = 0, True
+
+    @property
+    def loss(self) -> Loss:
+        """What a step costs an example that takes part in it."""
+        return step_loss(self._sum.plan, self.noise_multiplier)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is left to the loop."""
+        return (
+            "how batches are drawn: amplification holds only for the sampler that it is computed for",
+            "that every step is counted, also one on an empty batch",
+            "that no example changes another's gradient through the criterion or the loop",
+            f"that the criterion takes the {self.reduction} over the rows of a backward pass",
+            "that losses, gradients and batch sizes are not published",
+        )
+
+    def zero_grad(self) -> None:
+        """As the optimizer's."""
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def accumulate(self) -> None:
+        """Take in the backward pass just made, without a step: its examples belong to the same batch."""
+        if self._fresh:
+            self._sum.clear()
+            self._fresh = False
+        shares = self.model.shares()
+        rows = shares.examples * self._views
+        scale = rows if self.reduction == "mean" else 1
+        self._sum.add(shares, scale=scale / self._views)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> None:
+        """Add noise and move the parameters; without a backward pass before, a step on an empty batch."""
+        if closure is not None:
+            raise NotSound(
+                "A closure is evaluated as often as the optimizer likes, and each time costs a step.",
+                remedy="Use dp.learn.Private, which charges each, or an optimizer without closures.",
+            )
+        self.accumulate()
+        self._sum.release(self._key, self.steps)
+        self.optimizer.step()
+        self.steps, self._fresh = self.steps + 1, True
+
+
+def planned(
+    model: Watched, clipping: Clipping, noise_multiplier: Fraction, expected: Fraction, chunk: int | None
+) -> Plan:
+    """What is done in every step."""
+    names = model.names
+    if not names:
+        raise InvalidArgument("No parameter of the model requires a gradient.", remedy="Unfreeze some.")
+    carried = (
+        clipping.noise_multiplier(noise_multiplier) if isinstance(clipping, Quantile) else noise_multiplier
+    )
+    numerics = Numerics.of(
+        sum(one.numel() for one in names),
+        noise_multiplier=carried,
+        batch=expected,
+        chunk=chunk or int(2 * expected) + 1,
+        dtype=max((one.dtype for one in names), key=lambda one: torch.finfo(one).eps),
+        norm=clipping.norm,
+    )
+    return Plan(clipping, carried, expected, numerics)
+
+
+def step_loss(plan: Plan, noise_multiplier: Fraction) -> Loss:
+    """What a step costs an example that takes part."""
+    if plan.clipping.norm == "l2":
+        return Gaussian(noise_multiplier)
+    return DiscreteLaplace(plan.scale, sensitivity=2**plan.numerics.bits)
+
+
+def check_parameters(model: Watched, optimizer: torch.optim.Optimizer) -> None:
+    """The optimizer moves what is trained, all of it and nothing else."""
+    moved = {one for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    left = [name for one, name in model.names.items() if one not in moved]
+    if left:
+        raise InvalidArgument(
+            f"The optimizer does not move {' and '.join(left[:3])}.",
+            remedy="Pass all trained parameters to the optimizer, or freeze these by requires_grad_(False).",
+        )
+    if len(moved) > len(model.names):
+        raise InvalidArgument(
+            "The optimizer moves parameters that are not the model's.",
+            remedy="Pass model.parameters() to the optimizer.",
+        )

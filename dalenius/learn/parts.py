@@ -1,0 +1,275 @@
+"""What one use of a parameter adds to its gradient, for each example by itself.
+
+A use yields a *part*: enough to tell the squared norm of every example's share, and to sum the shares with
+any weights, without ever holding all of them. Where they are small they are held (`Whole`), where they are
+sums of outer products only the factors are (`Outer`): with left factors l_t and right factors r_t
+
+    ‖Σ_t l_t r_tᵀ‖² = Σ_{t,s} (l_t·l_s)(r_t·r_s)                      (Goodfellow 2015; Li et al. 2022)
+    Σ_b c_b Σ_t l_{bt} r_{bt}ᵀ                                          one product of matrices.
+
+A squared norm out of products of factors is a difference of large numbers where factors cancel. It is raised
+by what rounding may have taken from it, so that a norm is never too small by more than the arithmetic of the
+last sum: `raised` adds u(√p + √d + T)·(Σ_t ‖l_t‖‖r_t‖)², p and d the lengths of the factors and T their
+number, the standard deviation of independent rounding errors at unit roundoff u.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SCRATCH = 1 << 20
+"""Numbers that are worked on at a time: they stay in the cache of a processor."""
+HELD = 4
+"""Shares are held where they take at most so many times the memory of their factors."""
+
+
+class Part(ABC):
+    """What one use of a parameter of a `shape` adds."""
+
+    shape: tuple[int, ...]
+    examples: int
+
+    @abstractmethod
+    def squared(self) -> Tensor:
+        """For each example, the squared norm of its share, not less than it is."""
+
+    @abstractmethod
+    def add(self, weights: Tensor, total: Tensor) -> None:
+        """Add the weighted sum of the shares to `total`."""
+
+    @abstractmethod
+    def whole(self) -> Tensor:
+        """The shares themselves: (examples, *shape)."""
+
+    def absolute(self) -> Tensor:
+        """For each example, the L1 norm of its share."""
+        return self.whole().reshape(self.examples, -1).abs().sum(1)
+
+    @abstractmethod
+    def forget(self, bad: Tensor) -> None:
+        """Set the shares of the marked examples to zero, whatever they were."""
+
+
+def full(tensor: Tensor) -> Tensor:
+    """In single precision at least."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+@dataclass(eq=False)
+class Whole(Part):
+    """The shares, held."""
+
+    shares: Tensor
+
+    def __post_init__(self) -> None:
+        self.shares = full(self.shares)
+        self.examples, self.shape = self.shares.shape[0], tuple(self.shares.shape[1:])
+
+    def squared(self) -> Tensor:
+        """Of each row."""
+        return squares(self.shares)
+
+    def add(self, weights: Tensor, total: Tensor) -> None:
+        """A product with a matrix."""
+        rows = self.shares.reshape(self.examples, -1)
+        total.view(-1).addmv_(rows.t(), weights.to(rows.dtype))
+
+    def whole(self) -> Tensor:
+        """As they are."""
+        return self.shares
+
+    def forget(self, bad: Tensor) -> None:
+        """By rows."""
+        self.shares = blanked(self.shares, bad)
+
+
+@dataclass(eq=False)
+class Outer(Part):
+    """Sums over positions of outer products: left (examples, T, p), right (examples, T, d)."""
+
+    left: Tensor
+    right: Tensor
+
+    def __post_init__(self) -> None:
+        self.left, self.right = full(self.left), full(self.right)
+        self.examples = self.left.shape[0]
+        self.shape = (self.left.shape[2], self.right.shape[2])
+
+    def squared(self) -> Tensor:
+        """By products of factors, some examples at a time."""
+        if self.left.shape[1] == 1:
+            return squares(self.left) * squares(self.right)
+        found = [self._squared(part) for part in pieces(self.examples, 2 * self.left.shape[1] ** 2)]
+        return torch.cat(found) if found else self.left.new_zeros(0)
+
+    def _squared(self, part: slice) -> Tensor:
+        left, right = self.left[part], self.right[part]
+        products = torch.bmm(left, left.transpose(1, 2)).mul_(torch.bmm(right, right.transpose(1, 2)))
+        return raised(products.sum((1, 2)), self.reach(part), (*self.shape, self.left.shape[1]))
+
+    def reach(self, part: slice = slice(None)) -> Tensor:
+        """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
+        return (self.left[part].norm(dim=2) * self.right[part].norm(dim=2)).sum(1)
+
+    def add(self, weights: Tensor, total: Tensor) -> None:
+        """One product of matrices, over examples and positions alike."""
+        left = self.left * weights.to(self.left.dtype).view(-1, 1, 1)
+        total.view(self.shape).addmm_(left.flatten(0, 1).t(), self.right.flatten(0, 1))
+
+    def whole(self) -> Tensor:
+        """A product for each example."""
+        return torch.bmm(self.left.transpose(1, 2), self.right)
+
+    def forget(self, bad: Tensor) -> None:
+        """Both factors: zero times infinity is not zero."""
+        self.left, self.right = blanked(self.left, bad), blanked(self.right, bad)
+
+    def smallest(self) -> Part:
+        """The shares where they need little memory: then their product is not made a second time."""
+        positions, (left, right) = self.left.shape[1], self.shape
+        large = left * right > HELD * positions * (left + right)
+        return self if large or positions == 1 else Whole(self.whole())
+
+
+@dataclass(eq=False)
+class Lookup(Part):
+    """Rows of a table: position t of an example adds right_t to row `rows_t`; a negative row is nobody's."""
+
+    rows: Tensor
+    right: Tensor
+    height: int
+
+    def __post_init__(self) -> None:
+        self.right = full(self.right)
+        self.examples = self.rows.shape[0]
+        self.shape = (self.height, self.right.shape[2])
+        self._sums: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def sums(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What each example adds to each row that it uses: the examples, the rows, the sums."""
+        if self._sums is None:
+            numbers = torch.arange(self.examples, device=self.rows.device).view(-1, 1)
+            keys = (numbers * (self.height + 1) + self.rows + 1).view(-1)
+            used, place = torch.unique(keys, return_inverse=True)
+            added = self.right.new_zeros(used.numel(), self.shape[1])
+            added.index_add_(0, place, self.right.reshape(-1, self.shape[1]))
+            who = torch.div(used, self.height + 1, rounding_mode="floor")
+            row = used - who * (self.height + 1) - 1
+            kept = row >= 0
+            self._sums = (who[kept], row[kept], added[kept])
+        return self._sums
+
+    def squared(self) -> Tensor:
+        """Of the sums by row."""
+        who, _, added = self.sums()
+        return self.right.new_zeros(self.examples).index_add_(0, who, squares(added))
+
+    def reach(self) -> Tensor:
+        """Σ_t ‖r_t‖."""
+        return self.right.norm(dim=2).sum(1)
+
+    def add(self, weights: Tensor, total: Tensor) -> None:
+        """Into the rows that were used."""
+        who, row, added = self.sums()
+        total.index_add_(0, row, added * weights.to(added.dtype)[who].view(-1, 1))
+
+    def whole(self) -> Tensor:
+        """All rows of all examples: for small tables only."""
+        who, row, added = self.sums()
+        shares = self.right.new_zeros(self.examples * self.height, self.shape[1])
+        shares.index_add_(0, who * self.height + row, added)
+        return shares.view(self.examples, *self.shape)
+
+    def forget(self, bad: Tensor) -> None:
+        """What they would have added."""
+        self.right, self._sums = blanked(self.right, bad), None
+
+
+@dataclass(eq=False)
+class Tied(Part):
+    """A table that is looked up and multiplied with in one model: the shares of both uses add up.
+
+    ⟨Σ_t e_{i_t} v_tᵀ, Σ_s l_s r_sᵀ⟩ = Σ_{t,s} l_s[i_t]·(v_t·r_s).
+    """
+
+    looked_up: Lookup
+    multiplied: Outer
+
+    def __post_init__(self) -> None:
+        self.examples, self.shape = self.multiplied.examples, self.multiplied.shape
+
+    def squared(self) -> Tensor:
+        """With twice the product of the two."""
+        one, two = self.looked_up, self.multiplied
+        rows = one.rows.clamp(min=0).unsqueeze(1).expand(-1, two.left.shape[1], -1)
+        taken = two.left.gather(2, rows).masked_fill_((one.rows < 0).unsqueeze(1), 0)
+        products = taken.mul_(torch.bmm(two.right, one.right.transpose(1, 2))).sum((1, 2))
+        lengths = one.rows.shape[1] + two.left.shape[1]
+        total = one.squared() + two.squared() + 2 * products
+        return raised(total, one.reach() + two.reach(), (*self.shape, lengths))
+
+    def add(self, weights: Tensor, total: Tensor) -> None:
+        """One after the other."""
+        self.looked_up.add(weights, total)
+        self.multiplied.add(weights, total)
+
+    def whole(self) -> Tensor:
+        """Their sum."""
+        return self.looked_up.whole() + self.multiplied.whole()
+
+    def forget(self, bad: Tensor) -> None:
+        """In both."""
+        self.looked_up.forget(bad)
+        self.multiplied.forget(bad)
+
+
+def squares(tensor: Tensor) -> Tensor:
+    """The squared norm of each row."""
+    flat = tensor.reshape(tensor.shape[0], -1)
+    return torch.linalg.vector_norm(flat, dim=1).square_()
+
+
+def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """By what rounding may have taken from it; never below zero. Sizes are p, d and T."""
+    left, right, positions = sizes
+    unit = torch.finfo(squared.dtype).eps / 2 * (math.sqrt(left) + math.sqrt(right) + positions)
+    return squared.clamp_(min=0).addcmul_(reach, reach, value=unit)
+
+
+def pieces(examples: int, each: int) -> Iterator[slice]:
+    """Slices of examples, `each` of which needs so many numbers of scratch."""
+    step = max(1, SCRATCH // max(1, each))
+    return (slice(start, min(start + step, examples)) for start in range(0, examples, step))
+
+
+def blanked(tensor: Tensor, bad: Tensor) -> Tensor:
+    """With zeros for the marked examples."""
+    return tensor.masked_fill(bad.view(-1, *(1,) * (tensor.dim() - 1)), 0)
+
+
+def united(parts: list[Part]) -> Part:
+    """All uses of one parameter as one part: norms are of the sum of the shares, not sums of norms."""
+    if len(parts) == 1:
+        return parts[0]
+    outers = [part for part in parts if isinstance(part, Outer)]
+    lookups = [part for part in parts if isinstance(part, Lookup)]
+    if len(outers) + len(lookups) < len(parts):
+        shares = parts[0].whole().clone()
+        for part in parts[1:]:
+            shares += part.whole().view(shares.shape)
+        return Whole(shares)
+    found: list[Part] = []
+    if lookups:
+        rows, right = (torch.cat([getattr(one, name) for one in lookups], 1) for name in ("rows", "right"))
+        found.append(Lookup(rows, right, lookups[0].height))
+    if outers:
+        left, right = (torch.cat([getattr(one, name) for one in outers], 1) for name in ("left", "right"))
+        found.append(Outer(left, right))
+    one, *two = found
+    return Tied(one, two[0]) if two and isinstance(one, Lookup) and isinstance(two[0], Outer) else one

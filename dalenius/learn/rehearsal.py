@@ -1,0 +1,144 @@
+"""The loop is rehearsed on made-up examples before it sees a real one.
+
+Three passes: example A alone, example B alone, both together. Alone, gradients are torch's own. Together they
+are taken apart by the tape. What it says of A and of B must be what each had alone, up to the factor that a
+mean over rows brings: then no example changes another's gradient, neither in the model nor in the criterion
+nor in the loop (batch statistics, means over tokens that are counted over the batch, weights of classes,
+contrastive losses, mixtures of examples), and every parameter's gradient is on the tape. Anything else is
+refused, before anything is charged. Dropout is switched off for it.
+
+A rehearsal sees what its made-up examples show. Where rows differ in what they leave out (padding, ignored
+labels), pass `synthetic` rows that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.modules.dropout import _DropoutNd
+from torch.overrides import TorchFunctionMode
+
+from dalenius.errors import NotSound
+from dalenius.learn.gradients import Shares, Watched
+
+CLOSE, COARSE = 1e-3, 3e-2
+"""How far apart gradients may be, of their norm: in single precision, and in half."""
+_DROPOUTS = (
+    functional.dropout,
+    functional.dropout1d,
+    functional.dropout2d,
+    functional.dropout3d,
+    functional.alpha_dropout,
+    functional.feature_alpha_dropout,
+)
+
+
+class Rehearsal:
+    """Three passes, and what they say of the reduction of the criterion."""
+
+    passes = 3
+
+    def __init__(self, model: Watched) -> None:
+        self.model = model
+        self._alone: list[dict[Tensor, Tensor]] = []
+        self.reduction: str | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether the pass at hand is of one example by itself."""
+        return len(self._alone) < 2
+
+    def heard(self) -> None:
+        """After the backward pass of each."""
+        if self.alone:
+            self._alone.append({one: _taken(one) for one in self.model.names})
+        else:
+            self._compare(self.model.shares())
+
+    def _compare(self, shares: Shares) -> None:
+        names, limit = self.model.names, COARSE if self.model.coarse else CLOSE
+        together = []
+        for example in range(2):
+            totals = {one: torch.zeros_like(one) for one in names}
+            weights = torch.zeros(2, device=next(iter(names)).device)
+            weights[example] = 1
+            shares.add(weights, totals)
+            together.append(totals)
+        ratios = [_ratio(one, two) for one, two in zip(together, self._alone, strict=True)]
+        self.reduction = next(
+            (name for name, ratio in (("sum", 1), ("mean", 0.5)) if _all(ratios, ratio, limit)), None
+        )
+        factor = 1 if self.reduction == "sum" else 2
+        for both, alone in zip(together, self._alone, strict=True):
+            whole = _norm(alone.values())
+            for parameter, name in names.items():
+                apart = float((both[parameter] * factor - alone[parameter]).norm())
+                if not apart <= limit * whole + 1e-7:
+                    raise _refused(name)
+        if self.reduction is None:
+            raise _refused("the whole model")
+
+
+def _taken(parameter: Tensor) -> Tensor:
+    found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.detach().clone()
+    parameter.grad = None
+    return found.to_dense() if found.is_sparse else found
+
+
+def _norm(gradients: Any) -> float:
+    return float(torch.stack([one.double().norm() for one in gradients]).norm())
+
+
+def _ratio(one: dict[Tensor, Tensor], two: dict[Tensor, Tensor]) -> float:
+    length = _norm(two.values())
+    return _norm(one.values()) / length if length else 1.0
+
+
+def _all(ratios: list[float], wanted: float, limit: float) -> bool:
+    return all(abs(ratio - wanted) <= 2 * limit * wanted for ratio in ratios)
+
+
+def _refused(name: str) -> NotSound:
+    return NotSound(
+        f"In a rehearsal on made-up examples the gradient of {name} for one example depended on another "
+        "example, or was not found as it is.",
+        remedy="Average losses over each example's own tokens first, then over examples; replace batch "
+        "statistics by dp.learn.replaced(model); leave out mixing, and what is random but dropout.",
+    )
+
+
+class _Sure(TorchFunctionMode):
+    """Dropout is off."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _DROPOUTS:
+            return args[0] if args else kwargs["input"]
+        if func is functional.scaled_dot_product_attention:
+            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
+            kwargs = {key: one for key, one in kwargs.items() if key != "dropout_p"}
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """Modules that drop out do not."""
+    off: list[Any] = [one for one in model.modules() if isinstance(one, _DropoutNd) and one.training]
+    rates: list[Any] = [one for one in model.modules() if isinstance(getattr(one, "dropout", None), float)]
+    kept = [one.dropout for one in rates]
+    for one in off:
+        one.eval()
+    for one in rates:
+        one.dropout = 0.0
+    try:
+        yield
+    finally:
+        for one in off:
+            one.train()
+        for one, rate in zip(rates, kept, strict=True):
+            one.dropout = rate

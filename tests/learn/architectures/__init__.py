@@ -1,0 +1,47 @@
+"""Small architectures of every family that private training must get exactly right, by name."""
+
+from __future__ import annotations
+
+from . import (
+    adapted,
+    attention,
+    composed,
+    convolutional,
+    convolutions,
+    dense,
+    embeddings,
+    huggingface,
+    norms,
+    raw_parameters,
+    recurrent,
+    residual,
+    rotary,
+    sharing,
+    transformers,
+    vision,
+)
+from .architecture import Architecture
+
+FAMILIES = (
+    dense,
+    convolutions,
+    convolutional,
+    residual,
+    attention,
+    vision,
+    transformers,
+    rotary,
+    recurrent,
+    embeddings,
+    norms,
+    raw_parameters,
+    sharing,
+    adapted,
+    composed,
+    huggingface,
+)
+ARCHITECTURES: tuple[Architecture, ...] = tuple(
+    architecture for family in FAMILIES for architecture in family.ARCHITECTURES
+)
+
+__all__ = ["ARCHITECTURES", "Architecture"]
