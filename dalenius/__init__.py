@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dalenius import learn as learn
     from dalenius.audits.claims import audit
     from dalenius.audits.report import Audit
     from dalenius.audits.training import audit_training
@@ -49,6 +50,7 @@ else:
             "gaussian": "dalenius.oneliners",
             "histogram": "dalenius.oneliners",
             "laplace": "dalenius.oneliners",
+            "learn": "dalenius.learn",
             "mean": "dalenius.oneliners",
             "median": "dalenius.oneliners",
             "people_needed": "dalenius.planner",

@@ -15,12 +15,13 @@ Lister = Callable[[], list[str]]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Getter, Lister]:
-    """`__getattr__` and `__dir__` for a package whose names live in the modules of `homes`."""
+    """`__getattr__` and `__dir__` for a package whose names live in the modules of `homes`, or are them."""
 
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(homes[name]), name)
+        home = import_module(homes[name])
+        value: object = home if homes[name] == f"{package}.{name}" else getattr(home, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -21,6 +21,7 @@ THIRD_PARTY = {
     "rich",
     "scipy",
     "sqlglot",
+    "torch",
     "typer",
 }
 
@@ -35,6 +36,7 @@ def loaded_by(statement: str) -> set[str]:
     "statement",
     [
         "import dalenius",
+        "import dalenius.learn",
         "import dalenius.losses",
         "import dalenius.privacy",
         "import dalenius.noise",

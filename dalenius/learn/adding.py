@@ -6,17 +6,19 @@ what is released is divided by the expected size of a batch. Nothing else leaves
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from dalenius.learn.adaptive import Quantile
 from dalenius.learn.clipping import Clipping
+from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Shares
-from dalenius.learn.noising import add_gaussian, add_laplace
+from dalenius.learn.noising import Noise, together
 from dalenius.learn.numerics import Numerics
 from dalenius.noise.stream import StreamKey
 
@@ -32,6 +34,7 @@ class Plan:
     noise_multiplier: Fraction
     expected: Fraction
     numerics: Numerics
+    correlated: Correlated | None = None
 
     @property
     def scale(self) -> Fraction:
@@ -45,6 +48,8 @@ class Sum:
     def __init__(self, names: Mapping[Tensor, str], plan: Plan) -> None:
         self.names, self.plan = names, plan
         self._totals = {one: torch.zeros_like(one) for one in names}
+        self._fresh: set[Tensor] = set(names)
+        self._noise = Noise(plan.clipping.norm, plan.scale)
         self._clip = float(plan.clipping.clip)
         self._short = 0
 
@@ -53,11 +58,18 @@ class Sum:
         """The bound in force, which is public."""
         return self._clip
 
+    @clip.setter
+    def clip(self, clip: float) -> None:
+        self._clip = clip
+
+    @property
+    def short(self) -> int:
+        """What is counted for an adaptive bound: secret."""
+        return self._short
+
     def clear(self) -> None:
         """Before the first chunk of a batch."""
-        for total in self._totals.values():
-            total.zero_()
-        self._short = 0
+        self._fresh, self._short = set(self.names), 0
 
     def add(self, shares: Shares, *, scale: float = 1.0, real: Tensor | None = None) -> None:
         """One chunk: gradients of its backward pass times `scale`. What is not `real` counts nothing."""
@@ -74,7 +86,9 @@ class Sum:
         bad = ~torch.isfinite(total)
         if bool(bad.any()):
             shares.forget(bad)
-        shares.add({one: factor * scale for one, factor in factors.items()}, self._totals)
+        weights = {one: factor * scale for one, factor in factors.items()}
+        shares.add(weights, self._totals, fresh=self._fresh)
+        self._fresh -= shares.parameters
         self._count(total, bad, real)
 
     def _count(self, squared: Tensor, bad: Tensor, real: Tensor | None) -> None:
@@ -82,17 +96,28 @@ class Sum:
         signs = torch.where((squared.sqrt() <= self._clip) & ~bad, 1, -1)
         self._short += int(signs.sum() if real is None else (signs * real).sum())
 
-    def release(self, key: StreamKey, *path: int) -> None:
-        """Add noise of the streams of a path, and give every parameter its private gradient."""
+    def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:
+        """Add noise of the streams of a path, and give every parameter its private gradient.
+
+        Correlated noise needs the paths of the steps before as well, the last one first.
+        """
         plan = self.plan
-        noise = add_gaussian if plan.clipping.norm == "l2" else add_laplace
-        step = self._clip / 2**plan.numerics.bits
-        for number, (parameter, total) in enumerate(self._totals.items()):
-            noise(total, step, plan.scale, float(plan.expected), key.stream(NOISE, *path, number))
+        step, divisor = self._clip / 2**plan.numerics.bits, float(plan.expected)
+        past = list(islice(before, plan.correlated.bands - 1)) if plan.correlated is not None else []
+        for number, totals in enumerate(together(self.exact())):
+            if plan.correlated is None:
+                self._noise.add(totals, step, divisor, key.stream(NOISE, *path, number))
+            else:
+                paths = [(*one, number) for one in (path, *past)]
+                plan.correlated.add(totals, plan.scale, step, divisor, key, paths)
+        for parameter, total in self._totals.items():
             parameter.grad = total
         if isinstance(plan.clipping, Quantile):
             self._clip = plan.clipping.next(self._clip, self._short, plan.expected, key.stream(COUNT, *path))
 
     def exact(self) -> list[Tensor]:
-        """The sums before noise: secret."""
+        """The sums before noise, which are secret; zero where no example used the parameter."""
+        for parameter in self._fresh:
+            self._totals[parameter].zero_()
+        self._fresh = set()
         return list(self._totals.values())

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
@@ -82,6 +84,28 @@ def _tensor(row: Tensor, bits: torch.Generator) -> Tensor:
     return torch.randint(2, row.shape, generator=bits).to(row.dtype)
 
 
-def blank(batch: Any) -> Any:
-    """A batch of zeros of the same form."""
-    return replaced(batch, torch.zeros_like)
+class Supply:
+    """Batches of a data set, and made-up ones; an example has `each` rows, `views` of each of its own."""
+
+    def __init__(
+        self, dataset: Any, collate: Collate | None, synthetic: Sequence[Any] | None, *, views: int, each: int
+    ) -> None:
+        self._dataset, self._collate, self._views, self._each = dataset, collate, views, each
+        self._synthetic = None if synthetic is None else list(synthetic)
+
+    def rows(self, part: NDArray[np.int64]) -> Any:
+        """A chunk of row numbers, as tensors; zeros where it is empty."""
+        if len(part) == 0:
+            return replaced(self.made_up((0,)), torch.zeros_like)
+        first = np.broadcast_to(part.reshape(len(part), -1)[:, :1], part.reshape(len(part), -1).shape)
+        # A unit that lacks a row repeats one of its own, which counts nothing.
+        rows = np.where(part.reshape(-1) < 0, np.maximum(first.reshape(-1), 0), part.reshape(-1))
+        return collated(self._dataset, np.repeat(rows, self._views).tolist(), self._collate)
+
+    def made_up(self, chosen: Sequence[int]) -> Any:
+        """Made-up examples, every one with as many rows as a real one."""
+        if self._synthetic is None:
+            self._synthetic = made_up(self._dataset, 2 * self._each)
+        places = [i * self._each + j for i in chosen for j in range(self._each)]
+        items = [self._synthetic[place % len(self._synthetic)] for place in places]
+        return (self._collate or default_collate)(items)

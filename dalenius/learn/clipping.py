@@ -5,8 +5,8 @@
     Automatic   g·C/(‖g‖ + γ)                          no gradient counts more than another (Bu et al. 2023)
     Absolute    g·min(1, C/‖g‖₁)                       in the L1 norm, for Laplace noise
 
-Whatever the rule, the factor that is applied is lowered until the norm times the factor, as computed, is at
-most the bound: an infinite norm or one that is no number gives the factor zero, and the example adds nothing.
+Whatever the rule, an infinite norm or one that is no number gives the factor zero, and the example adds
+nothing. So does a norm so large that the factor, in single precision, has few digits left.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from dalenius.losses.fields import Parameter
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
+LEAST = 2.0**-100
+"""Factors below are zero."""
 Norms = Mapping[Tensor, Tensor]
 """For each parameter, the squared L2 norm, or the L1 norm, of every example's gradient."""
 
@@ -51,9 +53,9 @@ def read_clipping(clip: Number | Clipping) -> Clipping:
 
 
 def shortened(norm: Tensor, bound: float) -> Tensor:
-    """min(1, bound/norm), and zero where the norm is no number."""
+    """min(1, bound/norm), and zero where the norm is no number or too large to divide by exactly."""
     factor = (bound / norm).clamp_(max=1)
-    return torch.where(torch.isfinite(norm), factor, 0)
+    return torch.where(torch.isfinite(norm) & (factor > LEAST), factor, 0)
 
 
 def _all(norms: Norms) -> Tensor:
@@ -106,7 +108,8 @@ class Automatic(Clipping):
     def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
         """The same for all parameters."""
         norm = _all(norms).sqrt_()
-        factor = torch.where(torch.isfinite(norm), bound / (norm + float(self.stability)), 0)
+        factor = bound / (norm + float(self.stability))
+        factor = torch.where(torch.isfinite(norm) & (factor > LEAST), factor, 0)
         return dict.fromkeys(norms, factor)
 
     @property

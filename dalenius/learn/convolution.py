@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dalenius.learn.marks import outer_of
-from dalenius.learn.parts import HELD, Part, Whole, blanked, full, pieces, raised
+from dalenius.learn.marks import outer_of, own
+from dalenius.learn.parts import Part, Whole, blanked, full, held, pieces, raised
 from dalenius.learn.tape import Function, Tape
 
 Sizes = tuple[int, ...]
@@ -94,29 +94,47 @@ class Windows(Part):
         found = raised(products.sum((1, 2)), reach, self._lengths)
         return found.view(-1, self.geometry.groups).sum(1)
 
-    def add(self, weights: Tensor, total: Tensor) -> None:
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """The gradient of a convolution, by torch."""
         g = self.g * weights.to(self.g.dtype).view(-1, *(1,) * (self.g.dim() - 1))
-        total.add_(_gradients(g, self.x, total, self.geometry, (False, True))[1])
+        found = _gradients(g, self.x, total, self.geometry, (False, True))[1]
+        total.add_(found) if keep else total.copy_(found)
 
     def whole(self) -> Tensor:
         """A product for each example and group."""
+        if self.shape[1] == 1 and len(self.geometry.kernel) <= 2:
+            return self._correlated()
         shares = self.x.new_empty(self.examples, *self.shape)
         for part in self._cut():
             left, right = self._factors(part)
             torch.bmm(left, right.transpose(1, 2), out=shares[part].view(-1, *self._lengths[:2]))
         return shares
 
+    def _correlated(self) -> Tensor:
+        """Of filters over one channel: the input of each example, convolved with its gradients as filters."""
+        one, nd = self.geometry, len(self.geometry.kernel)
+        found = torch.convolution(
+            self.x.reshape(1, -1, *self.x.shape[2:]),
+            self.g.reshape(-1, 1, *self.g.shape[2:]),
+            None,
+            list(one.dilation),
+            list(one.padding),
+            list(one.stride),
+            False,
+            [0] * nd,
+            self.examples * one.groups,
+        )
+        for place, size in enumerate(one.kernel):
+            found = found.narrow(2 + place, 0, size)
+        return found.reshape(self.examples, *self.shape)
+
     def forget(self, bad: Tensor) -> None:
         """Both factors."""
         self.x, self.g = blanked(self.x, bad), blanked(self.g, bad)
 
     def smallest(self) -> Part:
-        """The shares, where they need little memory or cost less than products of windows."""
-        if not self.examples:
-            return self
-        held = math.prod(self.shape) <= HELD * (self.x[0].numel() + self.g[0].numel())
-        return Whole(self.whole()) if held else self
+        """The shares, where they need little memory."""
+        return Whole(self.whole()) if held(self, self.x.numel() + self.g.numel(), self._lengths) else self
 
 
 class Convolution(torch.autograd.Function):
@@ -128,9 +146,10 @@ class Convolution(torch.autograd.Function):
     ) -> Tensor:
         """As torch does it."""
         ctx.tape, ctx.geometry, ctx.weight, ctx.bias = tape, geometry, weight, bias
+        ctx.examples = tape.examples
         ctx.save_for_backward(x, weight)
         nd = len(geometry.kernel)
-        return torch.convolution(
+        found = torch.convolution(
             *_cast(x, weight, bias),
             list(geometry.stride),
             list(geometry.padding),
@@ -139,15 +158,17 @@ class Convolution(torch.autograd.Function):
             [0] * nd,
             geometry.groups,
         )
+        return own(found)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """To its input."""
         (g,), (x, weight) = gradients, ctx.saved_tensors
-        tape, geometry, examples = ctx.tape, ctx.geometry, ctx.tape.examples
+        tape, geometry, examples = ctx.tape, ctx.geometry, ctx.examples
         _, _, for_x, for_weight, for_bias = ctx.needs_input_grad
         if for_weight:
-            tape.put(ctx.weight, _part(Windows(x, g, tuple(weight.shape), geometry), examples))
+            part = Windows(x, g, tuple(weight.shape), geometry)
+            tape.put(ctx.weight, _part(part, examples))
         if for_bias:
             sums = full(g).flatten(2).sum(2)
             tape.put(ctx.bias, Whole(sums.view(examples, -1, sums.shape[1]).sum(1) if examples else sums))

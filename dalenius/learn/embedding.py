@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.errors import NotSound
-from dalenius.learn.marks import by_example, mark, outer_of
+from dalenius.learn.marks import by_example, mark, outer_of, own
 from dalenius.learn.parts import Lookup
 from dalenius.learn.tape import Function, Tape
 
@@ -21,14 +21,15 @@ class Embedding(torch.autograd.Function):
     def forward(ctx: Any, tape: Tape, outer: int, rows: Tensor, table: Tensor, padding: int | None) -> Tensor:
         """As torch does it."""
         ctx.tape, ctx.outer, ctx.table, ctx.padding = tape, outer, table, padding
+        ctx.examples = tape.examples
         ctx.save_for_backward(rows)
-        return functional.embedding(rows, table)
+        return own(functional.embedding(rows, table))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, ...]:
         """Onto the tape, without the row of padding."""
         (g,), (rows,) = gradients, ctx.saved_tensors
-        examples = ctx.tape.examples
+        examples = ctx.examples
         rows = by_example(rows.unsqueeze(-1), ctx.outer, examples, 1).squeeze(-1)
         if ctx.padding is not None:
             rows = rows.masked_fill(rows == ctx.padding % len(ctx.table), -1)

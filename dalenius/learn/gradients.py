@@ -8,7 +8,7 @@ one was used outside of the model's forward pass, and is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import torch
@@ -37,11 +37,25 @@ class Shares:
         for part in self._parts.values():
             part.forget(bad)
 
-    def add(self, weights: Mapping[Tensor, Tensor] | Tensor, totals: Mapping[Tensor, Tensor]) -> None:
-        """Add to each parameter's total the gradients of all examples, each times its weight."""
+    def add(
+        self,
+        weights: Mapping[Tensor, Tensor] | Tensor,
+        totals: Mapping[Tensor, Tensor],
+        *,
+        fresh: Set[Tensor] = frozenset(),
+    ) -> None:
+        """Add to each parameter's total the gradients of all examples, each times its weight.
+
+        What is in a total that is `fresh` does not count.
+        """
         for parameter, part in self._parts.items():
             own = weights if isinstance(weights, Tensor) else weights[parameter]
-            part.add(own, totals[parameter])
+            part.add(own, totals[parameter], keep=parameter not in fresh)
+
+    @property
+    def parameters(self) -> Set[Tensor]:
+        """Those that were used."""
+        return self._parts.keys()
 
 
 class Watched(nn.Module):
@@ -54,6 +68,7 @@ class Watched(nn.Module):
         self._tape = Tape(names)
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
+        self.rows: int | None = None
 
     @property
     def names(self) -> Mapping[Tensor, str]:
@@ -98,7 +113,14 @@ class Watched(nn.Module):
         if strays:
             raise NotSound(
                 f"{' and '.join(strays[:3])} got a gradient that is not known example by example.",
-                remedy="Use parameters in the forward pass of the private model only, without checkpointing; "
-                "weight decay belongs to the optimizer.",
+                remedy="Call zero_grad() before every pass, and use parameters in the forward pass of the "
+                "private model only, without checkpointing; weight decay belongs to the optimizer.",
+            )
+        if self.rows is not None and self._tape.seen - {self.rows // self._each}:
+            raise NotSound(
+                "The loop gives the model more or fewer rows than it was given, and each would count as an "
+                "example of its own.",
+                remedy="Pass views=… for several views of an example, which are clipped as one, and call the "
+                "model under torch.no_grad() for anything else.",
             )
         return Shares(self._tape.parts(), self._tape.examples)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dalenius.learn.marks import by_example, outer_of
+from dalenius.learn.marks import by_example, outer_of, own
 from dalenius.learn.parts import Outer, Whole, full
 from dalenius.learn.tape import Function, Tape
 
@@ -21,17 +21,19 @@ class Linear(torch.autograd.Function):
         """As torch does it."""
         ctx.save_for_backward(x, weight)
         ctx.tape, ctx.outer, ctx.weight, ctx.bias = tape, outer, weight, bias
-        return functional.linear(x, weight, bias)
+        ctx.examples = tape.examples
+        return own(functional.linear(x, weight, bias))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """To x."""
         (g,), (x, weight) = gradients, ctx.saved_tensors
-        tape, examples = ctx.tape, ctx.tape.examples
+        tape, examples = ctx.tape, ctx.examples
         _, _, for_x, for_weight, for_bias = ctx.needs_input_grad
         left = by_example(g, ctx.outer, examples, 1)
         if for_weight:
-            tape.put(ctx.weight, Outer(left, by_example(x, ctx.outer, examples, 1)).smallest())
+            part = Outer(left, by_example(x, ctx.outer, examples, 1))
+            tape.put(ctx.weight, part.smallest())
         if for_bias:
             tape.put(ctx.bias, Whole(full(left).sum(1)))
         back = g.matmul(weight.to(g.dtype)).to(x.dtype) if for_x else None

@@ -23,10 +23,12 @@ class Loader:
     """Iterate over it once: it ends with the last step of the run."""
 
     def __init__(self, private: Private) -> None:
-        self._private = private
+        self._private, self._turn = private, 0
 
     def __iter__(self) -> Iterator[Any]:
         private = self._private
+        self._turn += 1
+        private.ready()
         if private.rehearses:
             yield from self._rehearsed()
         private.begin()
@@ -39,7 +41,7 @@ class Loader:
         with without_dropout(private.model):
             for chosen in ((0,), (1,), (0, 1)):
                 private.hand_out(None, last=True)
-                yield private.made_up(chosen)
+                yield private.supply.made_up(chosen)
                 self._used()
         private.rehearsed()
 
@@ -49,12 +51,22 @@ class Loader:
         count = max(1, -(-len(rows) // private.chunk))
         for number, part in enumerate(np.array_split(rows, count)):
             private.hand_out(part, last=number == count - 1)
-            yield private.rows(part)
+            turn = self._turn
+            yield private.supply.rows(part)
             self._used()
+            self._alone(turn)
 
     def _used(self) -> None:
         if self._private.waiting:
             raise InvalidArgument(
                 "The loop asked for the next batch without a step on this one.",
                 remedy="Call private.step() once for every batch that private.loader gives.",
+            )
+
+    def _alone(self, turn: int) -> None:
+        """Two loops at once would add a row to one sum twice."""
+        if self._turn != turn:
+            raise InvalidArgument(
+                "Another loop over this loader was begun before this one ended.",
+                remedy="Iterate over private.loader in one place at a time.",
             )

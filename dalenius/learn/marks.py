@@ -22,6 +22,7 @@ MIXED = 0
 """The mark of a tensor that holds data of nobody knows whom."""
 _MARK = "_dalenius_outer"
 _DERIVED = "_dalenius_derived"
+_MADE = "_dalenius_made"
 
 
 class Rows(int):
@@ -39,6 +40,16 @@ def outer_of(tensor: Tensor) -> int | None:
     return found
 
 
+def make(tensor: Tensor) -> None:
+    """Say that it is a constant, as large as the batch."""
+    setattr(tensor, _MADE, True)
+
+
+def made(tensor: Tensor) -> bool:
+    """Whether it was said to be a constant."""
+    return hasattr(tensor, _MADE)
+
+
 def derive(tensor: Tensor) -> None:
     """Say that it follows from parameters alone."""
     setattr(tensor, _DERIVED, True)
@@ -47,6 +58,12 @@ def derive(tensor: Tensor) -> None:
 def derived(tensor: Tensor) -> bool:
     """Whether it was said to follow from parameters alone."""
     return hasattr(tensor, _DERIVED)
+
+
+def own(tensor: Tensor) -> Tensor:
+    """The same memory as a tensor that is no view: nobody may write into a view made by a custom function."""
+    found: Tensor = torch.ops.aten._unsafe_view(tensor, tensor.shape) if tensor._is_view() else tensor
+    return found
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
@@ -87,8 +104,10 @@ def batch_dimension(shape: tuple[int, ...], outer: int, examples: int) -> int | 
 def by_example(tensor: Tensor, outer: int, examples: int, trailing: int) -> Tensor:
     """As (examples, positions, …), the last `trailing` dimensions kept."""
     last = tensor.shape[tensor.dim() - trailing :]
-    if outer == 1:
-        return tensor.reshape(examples, -1, *last) if examples else tensor.reshape(0, 1, *last)
+    if not examples:
+        return tensor.reshape(0, 1, *last)
+    if outer == 1 or examples == 1:
+        return tensor.reshape(examples, -1, *last)
     inner = math.prod(tensor.shape[: tensor.dim() - trailing]) // (outer * examples)
     return (
         tensor.reshape(outer, examples, inner, *last).transpose(0, 1).reshape(examples, outer * inner, *last)

@@ -25,6 +25,7 @@ class Scaled(torch.autograd.Function):
     ) -> Tensor:
         """`dims` trailing dimensions are those of scale and shift, after dimension 1 was moved there if 0."""
         ctx.tape, ctx.outer, ctx.dims, ctx.scale, ctx.shift = tape, outer, dims, scale, shift
+        ctx.examples = tape.examples
         ctx.save_for_backward(x, scale)
         return _affine(x, _aligned(scale, x, dims), _aligned(shift, x, dims))
 
@@ -59,7 +60,7 @@ def _aligned(weight: Tensor | None, x: Tensor, dims: int) -> Tensor | None:
 
 
 def _summed(ctx: Any, products: Tensor, weight: Tensor) -> Tensor:
-    examples = ctx.tape.examples
+    examples = ctx.examples
     if ctx.dims:
         return by_example(products, ctx.outer, examples, ctx.dims).sum(1)
     channels = products.flatten(2).sum(2) if products.dim() > 2 else products

@@ -4,7 +4,7 @@ Gradients are floats, and so are their sums. Their errors cannot be left out of 
 proved for every kernel of every processor; they are modelled, and the receipt says so:
 
     clip    every example's gradient is clipped to C(1 − η), and charged as C
-    round   the sum is rounded to a grid of C·2⁻ᵐ, of which C are 2ᵐ steps
+    round   the sum is rounded toward zero on a grid of C·2⁻ᵐ, of which C are 2ᵐ steps
     noise   rounded Gaussian noise of `noise_multiplier`·2ᵐ steps is added in integers, exactly
 
 With P numbers in the sum, rounding moves two sums apart by at most √P steps; m is such that this is about

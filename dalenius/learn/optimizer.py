@@ -24,9 +24,11 @@ import torch
 from torch import nn
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.adam import tell
 from dalenius.learn.adaptive import Quantile
 from dalenius.learn.adding import Plan, Sum
 from dalenius.learn.clipping import Clipping, read_clipping
+from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Watched
 from dalenius.learn.numerics import Numerics
 from dalenius.learn.replacing import check_modules
@@ -90,7 +92,7 @@ class PrivateOptimizer:
         return (
             "how batches are drawn: amplification holds only for the sampler that it is computed for",
             "that every step is counted, also one on an empty batch",
-            "that no example changes another's gradient through the criterion or the loop",
+            "that no example changes another's gradient, through the model, the criterion or the loop",
             f"that the criterion takes the {self.reduction} over the rows of a backward pass",
             "that losses, gradients and batch sizes are not published",
         )
@@ -117,13 +119,20 @@ class PrivateOptimizer:
                 remedy="Use dp.learn.Private, which charges each, or an optimizer without closures.",
             )
         self.accumulate()
+        tell(self.optimizer, self._sum.plan, self._sum.clip)
         self._sum.release(self._key, self.steps)
         self.optimizer.step()
         self.steps, self._fresh = self.steps + 1, True
 
 
 def planned(
-    model: Watched, clipping: Clipping, noise_multiplier: Fraction, expected: Fraction, chunk: int | None
+    model: Watched,
+    clipping: Clipping,
+    noise_multiplier: Fraction,
+    expected: Fraction,
+    chunk: int | None,
+    *,
+    correlated: Correlated | None = None,
 ) -> Plan:
     """What is done in every step."""
     names = model.names
@@ -140,7 +149,7 @@ def planned(
         dtype=max((one.dtype for one in names), key=lambda one: torch.finfo(one).eps),
         norm=clipping.norm,
     )
-    return Plan(clipping, carried, expected, numerics)
+    return Plan(clipping, carried, expected, numerics, correlated)
 
 
 def step_loss(plan: Plan, noise_multiplier: Fraction) -> Loss:

@@ -23,10 +23,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SCRATCH = 1 << 20
+SCRATCH = 1 << 18
 """Numbers that are worked on at a time: they stay in the cache of a processor."""
-HELD = 4
-"""Shares are held where they take at most so many times the memory of their factors."""
+HELD, HELD_DEAR = 3, 4
+"""Shares are held where they are at most so many times as many numbers as their factors: the second where
+products of factors cost more than the shares."""
+LARGEST = 1 << 23
+"""And so many in all: an allocator serves such blocks out of what it has; larger ones cost new pages."""
 
 
 class Part(ABC):
@@ -40,8 +43,8 @@ class Part(ABC):
         """For each example, the squared norm of its share, not less than it is."""
 
     @abstractmethod
-    def add(self, weights: Tensor, total: Tensor) -> None:
-        """Add the weighted sum of the shares to `total`."""
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
+        """Add the weighted sum of the shares to `total`, or put it in the place of what is not to `keep`."""
 
     @abstractmethod
     def whole(self) -> Tensor:
@@ -57,7 +60,8 @@ class Part(ABC):
 
 
 def full(tensor: Tensor) -> Tensor:
-    """In single precision at least."""
+    """In single precision at least; what is computed with it is no part of a graph."""
+    tensor = tensor.detach()
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
@@ -75,10 +79,10 @@ class Whole(Part):
         """Of each row."""
         return squares(self.shares)
 
-    def add(self, weights: Tensor, total: Tensor) -> None:
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """A product with a matrix."""
         rows = self.shares.reshape(self.examples, -1)
-        total.view(-1).addmv_(rows.t(), weights.to(rows.dtype))
+        total.view(-1).addmv_(rows.t(), weights.to(rows.dtype), beta=int(keep))
 
     def whole(self) -> Tensor:
         """As they are."""
@@ -117,10 +121,10 @@ class Outer(Part):
         """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
         return (self.left[part].norm(dim=2) * self.right[part].norm(dim=2)).sum(1)
 
-    def add(self, weights: Tensor, total: Tensor) -> None:
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One product of matrices, over examples and positions alike."""
         left = self.left * weights.to(self.left.dtype).view(-1, 1, 1)
-        total.view(self.shape).addmm_(left.flatten(0, 1).t(), self.right.flatten(0, 1))
+        total.view(self.shape).addmm_(left.flatten(0, 1).t(), self.right.flatten(0, 1), beta=int(keep))
 
     def whole(self) -> Tensor:
         """A product for each example."""
@@ -132,9 +136,9 @@ class Outer(Part):
 
     def smallest(self) -> Part:
         """The shares where they need little memory: then their product is not made a second time."""
-        positions, (left, right) = self.left.shape[1], self.shape
-        large = left * right > HELD * positions * (left + right)
-        return self if large or positions == 1 else Whole(self.whole())
+        positions, factors = self.left.shape[1], self.left.numel() + self.right.numel()
+        sizes = (*self.shape, positions)
+        return self if positions == 1 or not held(self, factors, sizes) else Whole(self.whole())
 
 
 @dataclass(eq=False)
@@ -174,8 +178,10 @@ class Lookup(Part):
         """Σ_t ‖r_t‖."""
         return self.right.norm(dim=2).sum(1)
 
-    def add(self, weights: Tensor, total: Tensor) -> None:
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """Into the rows that were used."""
+        if not keep:
+            total.zero_()
         who, row, added = self.sums()
         total.index_add_(0, row, added * weights.to(added.dtype)[who].view(-1, 1))
 
@@ -214,10 +220,10 @@ class Tied(Part):
         total = one.squared() + two.squared() + 2 * products
         return raised(total, one.reach() + two.reach(), (*self.shape, lengths))
 
-    def add(self, weights: Tensor, total: Tensor) -> None:
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One after the other."""
+        self.multiplied.add(weights, total, keep=keep)
         self.looked_up.add(weights, total)
-        self.multiplied.add(weights, total)
 
     def whole(self) -> Tensor:
         """Their sum."""
@@ -227,6 +233,14 @@ class Tied(Part):
         """In both."""
         self.looked_up.forget(bad)
         self.multiplied.forget(bad)
+
+
+def held(part: Part, factors: int, sizes: tuple[int, ...]) -> bool:
+    """Whether to hold the shares of a part, rather than factors of so many numbers, of sizes p, d and T."""
+    left, right, positions = sizes
+    dear = positions * (left + right) > left * right
+    size = part.examples * math.prod(part.shape)
+    return 0 < size <= min((HELD_DEAR if dear else HELD) * factors, LARGEST)
 
 
 def squares(tensor: Tensor) -> Tensor:

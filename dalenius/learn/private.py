@@ -6,33 +6,47 @@
         private.zero_grad()
         criterion(private.model(x), y).backward()
         private.step()
-    private.export("model.safetensors")
+    private.export("model.safetensors")             # to publish
+    private.save("run.state")                       # SECRET: to go on by Private.resume("run.state", …)
 
 The whole run is charged before its first batch is drawn. The sampler that draws batches is the one whose loss
-is charged. The first three batches are made up: a rehearsal (`rehearsal`), whose steps move nothing.
+is charged. The first three batches are made up: a rehearsal (`rehearsal`), whose steps move nothing. A step
+that was broken off is made again with the noise it had, or charged again (`attempts`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from dalenius.errors import InvalidArgument
-from dalenius.learn.adding import Sum
-from dalenius.learn.batches import Collate, blank, collated, made_up, read_dataset
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.adam import tell
+from dalenius.learn.adding import Plan, Sum
+from dalenius.learn.attempts import Attempts
+from dalenius.learn.averaging import Average
+from dalenius.learn.batches import Collate, Supply, read_dataset
 from dalenius.learn.clipping import Clipping, read_clipping
+from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, several
+from dalenius.learn.correlated import correlated
+from dalenius.learn.export import Still
 from dalenius.learn.gradients import Watched
+from dalenius.learn.keeping import Kept
 from dalenius.learn.loader import Loader
 from dalenius.learn.optimizer import check_parameters, planned, step_loss
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.sampling import Poisson, RandomAllocation, Sampling, TruncatedPoisson
+from dalenius.learn.sampling.cyclic import Cyclic
+from dalenius.learn.state import State, chance, set_chance
 from dalenius.ledger.account import Account
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.loss import Loss
@@ -45,14 +59,17 @@ SAMPLE = 0
 """The first number of the paths of streams that batches are drawn from."""
 CHUNK = 512
 """The most examples of one backward pass, where nothing else is said."""
+WHOLE = 10**12
+"""More rows than there are."""
 SCHEMES: dict[str, type[Sampling]] = {
     "poisson": Poisson,
     "truncated_poisson": TruncatedPoisson,
     "random_allocation": RandomAllocation,
+    "cyclic": Cyclic,
 }
 
 
-class Private:
+class Private(Kept):
     """A private training run, its noise from `epsilon` and `delta` or by a `noise_multiplier`."""
 
     def __init__(
@@ -76,6 +93,8 @@ class Private:
         units: ArrayLike | None = None,
         rows_per_unit: int | None = None,
         cap: int | None = None,
+        bands: int | None = None,
+        average: Average | None = None,
         views: int = 1,
         chunk: int = CHUNK,
         collate: Collate | None = None,
@@ -84,38 +103,44 @@ class Private:
         reduction: str = "mean",
     ) -> None:
         check_modules(model)
-        self.dataset, self._collate = read_dataset(dataset), collate
-        more: dict[str, Any] = {} if cap is None else {"cap": cap}
+        data = read_dataset(dataset)
+        more = {name: value for name, value in (("cap", cap), ("bands", bands)) if value is not None}
         self.sampling = (
             sampling
             if isinstance(sampling, Sampling)
             else _scheme(sampling)(
-                len(self.dataset),
+                len(data),
                 batch_size=batch_size,
                 steps=steps,
                 epochs=epochs,
                 public_size=public_size,
                 units=units,
                 rows_per_unit=rows_per_unit,
-                **more,
+                **cast(Any, more),
             )
         )
         self._views, self.chunk = numbers.count(views, "views"), numbers.count(chunk, "chunk")
         self._rows_each = self._views * (self.sampling.rows_per_unit or 1)
         self.optimizer, self.model = optimizer, Watched(model, rows_per_example=self._rows_each)
         check_parameters(self.model, optimizer)
+        self._evaluations = evaluations(optimizer)
+        # A closure is evaluated on the whole batch at once.
+        self.chunk = self.chunk if self._evaluations == 1 else WHOLE
         self.delta = None if delta is None else numbers.delta(delta)
         clipping = read_clipping(clip)
         self.noise_multiplier = self._noise(clipping, noise_multiplier, epsilon)
-        plan = planned(self.model, clipping, self.noise_multiplier, self.sampling.expected, self.chunk)
+        plan = self._plan(clipping, self.noise_multiplier)
         self._sum = Sum(self.model.names, plan)
-        self.step_loss = step_loss(plan, self.noise_multiplier)
+        self.step_loss = several(step_loss(plan, self.noise_multiplier), self._evaluations)
         self.account, self._by, self._purpose = account, by, purpose
-        self._synthetic = None if synthetic is None else list(synthetic)
+        self.average = None if average is None else average.follow(optimizer)
+        self.supply = Supply(data, collate, synthetic, views=self._views, each=self._rows_each)
         self.rehearses, self.reduction = rehearse, reduction
         self.rehearsal: Rehearsal | None = None
         self._entry: Entry | None = None
-        self._key = StreamKey.fresh()
+        self._key, self._attempts = StreamKey.fresh(), Attempts()
+        self._chance: Any = None
+        self._still: Still | None = None
         self.loader, self.steps, self.waiting, self._begun = Loader(self), 0, False, False
         if account is not None:
             account.check(self.loss, by=by, purpose=purpose)
@@ -124,8 +149,9 @@ class Private:
 
     @property
     def loss(self) -> Loss:
-        """Of the whole run, which is charged before its first step."""
-        return self.sampling.loss(self.step_loss)
+        """Of the whole run, which is charged before its first step, and of steps that were charged again."""
+        planned, more = self.sampling.loss(self.step_loss), self._attempts.more
+        return planned + self.sampling.again(self.step_loss) * more if more else planned
 
     @property
     def spent(self) -> Loss:
@@ -135,15 +161,19 @@ class Private:
     @property
     def receipt(self) -> Receipt:
         """What is said of all that leaves: by weights that are published, or anything computed from them."""
-        plan = self._sum.plan
+        plan, more = self._sum.plan, self._attempts.more
+        again = (f"steps made again with fresh noise, each charged by itself: {more}",) if more else ()
         return Receipt(
             loss=self.loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",
             numerics=str(plan.numerics),
             unit=None if self.account is None else self.account.unit_for(self.loss),
             entry=self._entry,
-            bounds=(plan.clipping.how, *self.sampling.notes),
-            postprocessing=(type(self.optimizer).__name__,),
+            bounds=(plan.clipping.how, *self.sampling.notes, *again),
+            postprocessing=(
+                type(self.optimizer).__name__,
+                *(() if self.average is None else (self.average.how,)),
+            ),
             tainted=self._key.tainted,
             delta=self.delta,
             warnings=() if self.rehearses else ("the loop was not rehearsed",),
@@ -159,11 +189,15 @@ class Private:
             return numbers.positive(noise_multiplier, "noise_multiplier")
 
         def family(multiplier: Fraction) -> Loss:
-            plan = planned(self.model, clipping, multiplier, self.sampling.expected, self.chunk)
-            return self.sampling.loss(step_loss(plan, multiplier))
+            step = step_loss(self._plan(clipping, multiplier), multiplier)
+            return self.sampling.loss(several(step, self._evaluations))
 
         delta = 0 if self.delta is None else self.delta
         return calibrate(family, epsilon=epsilon or 0, delta=delta, name="noise_multiplier")
+
+    def _plan(self, clipping: Clipping, multiplier: Fraction) -> Plan:
+        noise, expected = correlated(self.sampling, clipping, self._evaluations), self.sampling.expected
+        return planned(self.model, clipping, multiplier, expected, self.chunk, correlated=noise)
 
     # The loop.
 
@@ -171,81 +205,129 @@ class Private:
         """As the optimizer's."""
         self.optimizer.zero_grad(set_to_none=True)
 
-    def step(self) -> None:
+    def step(self, closure: Closure | None = None) -> None:
         """Once for every batch that the loader gives; the parameters move after the last chunk of a batch."""
+        check_closure(closure, self._evaluations)
         if not self.waiting:
             raise InvalidArgument(
                 "There is no batch to make a step on.",
                 remedy="Iterate over private.loader, and call private.step() once for each of its batches.",
             )
         self.waiting = False
+        if closure is not None and (self._evaluations == 1 or self.rehearsal is not None):
+            closure()
         if self.rehearsal is not None:
             self.rehearsal.heard()
-            return
+        elif self._evaluations > 1:
+            self._release(closure)
+        else:
+            self._take_in()
+            if self._last:
+                self._release()
+
+    def _take_in(self) -> None:
         shares = self.model.shares()
         scale = shares.examples if self.reduction == "mean" else 1 / self._rows_each
         self._sum.add(shares, scale=scale, real=self._real)
-        if self._last:
-            self._release()
 
-    def _release(self) -> None:
-        self._sum.release(self._key, self.steps)
-        self.optimizer.step()
-        self.steps += 1
+    def _evaluate(self, closure: Closure, number: int) -> None:
+        self.zero_grad()
+        closure()
         self._sum.clear()
+        self._take_in()
+        self._sum.release(self._key, self.steps, self._attempts.now(self.steps), number)
+
+    def _release(self, closure: Closure | None = None) -> None:
+        """If its noise was used for other sums before, nothing moves: the loader draws another attempt."""
+        if self.steps == 0:
+            self._check_still()
+        if not self._attempts.use(self.steps, self._seal):
+            return
+        tell(self.optimizer, self._sum.plan, self._sum.clip)
+        if closure is not None and self._evaluations > 1:
+            self.optimizer.step(Evaluated(partial(self._evaluate, closure), self._evaluations))
+        else:
+            before = ((step, self._attempts.now(step)) for step in range(self.steps - 1, -1, -1))
+            self._sum.release(self._key, self.steps, self._attempts.now(self.steps), before=before)
+            self.optimizer.step()
+        self.steps += 1
+        self._attempts.done(self.steps - 1)
+        self._chance = None
+
+    # Going on later.
+
+    @classmethod
+    def resume(
+        cls, path: str | os.PathLike[str], *given: Any, account: Account | None = None, **named: Any
+    ) -> Private:
+        """Go on from a state: all else is given as it was to `Private`. The run is not charged again."""
+        place = Path(path).absolute()
+        state, private = State.read(place), cls(*given, **named)
+        state.check(private._facts)
+        state.check_account(account)
+        private.account = account
+        private._go_on(state, place)
+        return private
 
     # What the loader asks for.
 
     def rehearsed(self) -> None:
         """After the rehearsal."""
+        self._check_still()
         assert self.rehearsal is not None and self.rehearsal.reduction is not None
+        if self._begun and self.rehearsal.reduction != self.reduction:
+            raise NotSound(
+                f"The run was begun with a criterion that takes the {self.reduction} over rows.",
+                remedy="Use the criterion that it was begun with.",
+            )
         self.reduction, self.rehearsal = self.rehearsal.reduction, None
         self.zero_grad()
 
+    def ready(self) -> None:
+        """Before the rehearsal: what buffers are, before they have seen anything."""
+        self._still = self._still or Still(self.model.inner)
+
     def begin(self) -> None:
         """Before the first batch: the charge."""
-        if self._begun:
-            return
-        self._begun = True
-        if self.account is not None:
-            with self.account.reserve(self.loss, by=self._by, purpose=self._purpose) as reservation:
-                self._entry = reservation.line()
-                reservation.end("commit")
+        if not self._begun:
+            self._entry = self._charge(self.loss)
+            self._begun = True
+        if self._chance is not None:
+            set_chance(self._chance)
+
+    def _charge(self, loss: Loss) -> Entry | None:
+        if self.account is None:
+            return None
+        with self.account.reserve(loss, by=self._by, purpose=self._purpose) as reservation:
+            line = reservation.line()
+            reservation.end("commit")
+        return line
 
     def drawn(self) -> NDArray[np.int64]:
-        """The rows of the step at hand."""
-        bits = self._key.stream(SAMPLE, self.sampling.period(self.steps))
-        return self.sampling.batch(self.steps, bits)
+        """The rows of the step at hand; those of a further attempt are drawn, and charged, by themselves."""
+        step, period = self.steps, self.sampling.period(self.steps)
+        self._sum.clear()
+        if self._attempts.lost(step):
+            self._charge(self.sampling.again(self.step_loss))
+            self._attempts.again(step)
+            if self._chance is not None:
+                set_chance(self._chance)
+        self._chance = chance()
+        attempt = self._attempts.now(step) if self.sampling.redrawn else 0
+        path = (SAMPLE, period, attempt, step) if attempt else (SAMPLE, period)
+        return self.sampling.batch(step, self._key.stream(*path))
 
     def hand_out(self, part: NDArray[np.int64] | None, *, last: bool) -> None:
         """Before a chunk is used: whose rows are real, and whether it is the last one of its batch."""
         alone = self.rehearsal is not None and self.rehearsal.alone
         self.model.watching, self.waiting, self._last = not alone, True, last
         empty = part is not None and len(part) == 0
+        self.model.rows = None if part is None else self._rows_each * max(1, len(part))
         self._real = torch.zeros(1, dtype=torch.float64) if empty else None
         missing = None if part is None or part.ndim == 1 or empty else (part.reshape(-1) < 0)
         self.model.weights = (
             None if missing is None else torch.as_tensor(~missing).repeat_interleave(self._views)
         )
-
-    def rows(self, part: NDArray[np.int64]) -> Any:
-        """A chunk as tensors."""
-        if len(part) == 0:
-            return blank(self.made_up((0,)))
-        rows = np.maximum(part.reshape(-1), 0)
-        if part.ndim > 1 and (part < 0).any():
-            # A unit that lacks a row repeats one of its own, which counts nothing.
-            first = np.broadcast_to(part[:, :1], part.shape).reshape(-1)
-            rows = np.where(part.reshape(-1) < 0, np.maximum(first, 0), rows)
-        return collated(self.dataset, np.repeat(rows, self._views).tolist(), self._collate)
-
-    def made_up(self, chosen: Sequence[int]) -> Any:
-        """Made-up examples, every one with as many rows as a real one."""
-        each = self._rows_each
-        if self._synthetic is None:
-            self._synthetic = made_up(self.dataset, 2 * each)
-        items = [self._synthetic[(i * each + j) % len(self._synthetic)] for i in chosen for j in range(each)]
-        return (self._collate or torch.utils.data.default_collate)(items)
 
 
 def _scheme(name: str) -> type[Sampling]:

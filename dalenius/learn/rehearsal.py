@@ -62,6 +62,12 @@ class Rehearsal:
 
     def _compare(self, shares: Shares) -> None:
         names, limit = self.model.names, COARSE if self.model.coarse else CLOSE
+        if shares.examples != 2:
+            raise NotSound(
+                "The loop gives the model more or fewer rows than it was given, and each would count as an "
+                "example of its own.",
+                remedy="Pass views=… for several views of an example, which are clipped as one.",
+            )
         together = []
         for example in range(2):
             totals = {one: torch.zeros_like(one) for one in names}
@@ -127,10 +133,14 @@ class _Sure(TorchFunctionMode):
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Modules that drop out do not."""
+    """Modules that drop out do not, nor does a function in a forward pass."""
     off: list[Any] = [one for one in model.modules() if isinstance(one, _DropoutNd) and one.training]
     rates: list[Any] = [one for one in model.modules() if isinstance(getattr(one, "dropout", None), float)]
-    kept = [one.dropout for one in rates]
+    kept, sure = [one.dropout for one in rates], _Sure()
+    hooks = (
+        model.register_forward_pre_hook(lambda *_: sure.__enter__() and None),
+        model.register_forward_hook(lambda *_: sure.__exit__(None, None, None), always_call=True),
+    )
     for one in off:
         one.eval()
     for one in rates:
@@ -138,6 +148,8 @@ def without_dropout(model: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
+        for hook in hooks:
+            hook.remove()
         for one in off:
             one.train()
         for one, rate in zip(rates, kept, strict=True):

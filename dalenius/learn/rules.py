@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.nn import functional
 
@@ -15,10 +13,6 @@ _BROADCAST = (
     "rsub fmax fmin atan2 remainder fmod hypot logaddexp xlogy copysign"
 )
 _DUNDERS = "add radd sub rsub mul rmul truediv rtruediv pow rpow"
-_MOVES = (
-    "transpose permute movedim moveaxis swapaxes swapdims t select narrow unbind chunk split index_select "
-    "__getitem__ flip roll squeeze unsqueeze tensor_split"
-)
 
 
 def _named(names: str) -> list[Function]:
@@ -54,12 +48,6 @@ def _rules() -> dict[Function, Rule]:
     return rules
 
 
-def _getters() -> tuple[Any, ...]:
-    return tuple(getattr(torch.Tensor, name).__get__ for name in ("T", "mT", "H", "mH"))
-
-
 RULES = _rules()
-MOVES = frozenset((*_named(_MOVES), *_getters()))
-REDUCTIONS = frozenset(_named("mean sum amax amin"))
 BAGS = frozenset((functional.embedding_bag,))
 """Functions whose rules find out by themselves whose the data are."""

@@ -24,12 +24,13 @@ class Spread(torch.autograd.Function):
     def forward(ctx: Any, tape: Tape, weight: Tensor, shape: tuple[int, ...], place: int) -> Tensor:
         """An expanded view."""
         ctx.tape, ctx.weight, ctx.place = tape, weight, place
+        ctx.examples = tape.examples
         return weight.expand(shape)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, ...]:
         """Onto the tape."""
-        shape, examples = tuple(ctx.weight.shape), ctx.tape.examples
+        shape, examples = tuple(ctx.weight.shape), ctx.examples
         g = full(gradients[0]).movedim(ctx.place, 0)
         g = g.reshape(examples, g.shape[0] // max(examples, 1), *g.shape[1:]).sum(1)
         # With the batch dimension where it was, the shape is aligned with the parameter from the right.
@@ -50,12 +51,13 @@ class Sliced(torch.autograd.Function):
     def forward(ctx: Any, tape: Tape, weight: Tensor, place: int) -> Tensor:
         """As it is."""
         ctx.tape, ctx.weight, ctx.place = tape, weight, place
+        ctx.examples = tape.examples
         return weight.view_as(weight)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, ...]:
         """Onto the tape: zero but for its slices."""
-        g, examples = full(gradients[0]).movedim(ctx.place, 0), ctx.tape.examples
+        g, examples = full(gradients[0]).movedim(ctx.place, 0), ctx.examples
         shares = g.new_zeros(examples, *g.shape)
         each = len(g) // max(examples, 1)
         for i in range(examples):
@@ -70,7 +72,7 @@ def spread(tape: Tape, weight: Tensor, shape: tuple[int, ...], place: int) -> Te
     if at >= 0 and weight.shape[at] != 1:
         if weight.shape[at] != shape[place]:
             return None
-        if weight.stride(at) != 0:
+        if weight.stride(at) != 0 or not tape.examples:
             own: Tensor = Sliced.apply(tape, weight, at)
             return own
         weight = narrowed(weight, at)

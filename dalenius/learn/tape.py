@@ -21,19 +21,22 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import NotSound
+from dalenius.learn.indexing import written
 from dalenius.learn.marks import (
     MIXED,
     Rows,
     batch_dimension,
     derive,
     derived,
+    made,
+    make,
     mark,
-    moved,
     outer_of,
     replaced,
     tensors_in,
 )
 from dalenius.learn.parts import Part, Whole, united
+from dalenius.learn.placing import placed
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
@@ -47,12 +50,12 @@ class Tape(TorchFunctionMode):
     """One forward pass over so many examples, by the names of the parameters that are trained."""
 
     def __init__(self, names: Mapping[Tensor, str]) -> None:
-        from dalenius.learn.rules import BAGS, MOVES, REDUCTIONS, RULES
+        from dalenius.learn.rules import BAGS, RULES
 
         super().__init__()
         self.names, self._rules, self._bags = names, RULES, BAGS
-        self._moves, self._reductions = MOVES, REDUCTIONS
         self.examples = self.rows = 0
+        self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
 
@@ -60,7 +63,16 @@ class Tape(TorchFunctionMode):
 
     def open(self, examples: int, rows: int) -> None:
         """Before a forward pass: how many examples its inputs hold, in how many rows."""
+        if self._parts:
+            self._parts, self._sizes = {}, set()
+            raise NotSound(
+                "A backward pass was made and not taken in before the next forward pass: examples of both "
+                "would be clipped together.",
+                remedy="Step, or accumulate, after every backward pass; call the model under torch.no_grad() "
+                "for anything else.",
+            )
         self.examples, self.rows = examples, rows
+        self._sizes.add(examples)
 
     def __torch_function__(
         self, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -68,7 +80,8 @@ class Tape(TorchFunctionMode):
         """Run a function of torch, by a rule where a parameter meets examples."""
         kwargs = kwargs or {}
         tensors = [*tensors_in(args), *tensors_in(kwargs)]
-        outers = [outer for outer in map(outer_of, tensors) if outer is not None]
+        marked = [one for one in tensors if outer_of(one) is not None]
+        outers = [outer_of(one) for one in marked]
         if func is _SIZE or func == _SHAPE:
             return self._size(func, args, kwargs, outers)
         weights = (
@@ -79,12 +92,12 @@ class Tape(TorchFunctionMode):
             if rule is not None:
                 return self._by(rule, func, args, kwargs)
             result = func(*args, **kwargs)
-            self._mark(func, args, kwargs, result, outers)
+            self._mark(func, args, kwargs, result, marked)
             if not weights and not outers:
                 self._mark_sized(args, result)
             return self._derive(result) if weights and not outers else result
         result = self._meet(func, args, kwargs, weights, outers)
-        self._mark(func, args, kwargs, result, outers)
+        self._mark(func, args, kwargs, result, marked)
         return result
 
     def _meet(
@@ -93,7 +106,7 @@ class Tape(TorchFunctionMode):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         weights: list[Tensor],
-        outers: list[int],
+        outers: list[int | None],
     ) -> Any:
         """A parameter meets examples."""
         if _saved_elsewhere():
@@ -105,9 +118,10 @@ class Tape(TorchFunctionMode):
 
         if func not in self._rules and isinstance(func, FunctionType) and _UNSEEN & set(func.__globals__):
             return self._open(func)(*args, **kwargs)
+        rule = self._rules.get(func, anything)
         if MIXED in outers and func not in self._bags:
             raise self.refused(weights, func)
-        return self._by(self._rules.get(func, anything), func, args, kwargs)
+        return self._by(rule, func, args, kwargs)
 
     def _by(self, rule: Rule, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return rule(self, func, replaced(args, self._stand_in), replaced(kwargs, self._stand_in))
@@ -139,9 +153,11 @@ class Tape(TorchFunctionMode):
 
     # Marks.
 
-    def _size(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], outers: list[int]) -> Any:
+    def _size(
+        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], outers: list[int | None]
+    ) -> Any:
         size = func(*args, **kwargs)
-        if not outers or outers[0] == MIXED:
+        if not outers or not outers[0]:
             return size
         shape = tuple(size) if isinstance(size, tuple) else tuple(args[0].shape)
         place = batch_dimension(shape, outers[0], self.examples or 1)
@@ -166,38 +182,52 @@ class Tape(TorchFunctionMode):
         place = next((i for i, size in enumerate(sizes) if isinstance(size, Rows)), None)
         if place is not None and isinstance(result, Tensor) and result.dim() == len(sizes):
             mark(result, math.prod(result.shape[:place]))
+            make(result)
 
     def _mark(
-        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, outers: list[int]
+        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, marked: list[Tensor]
     ) -> None:
-        if not outers:
+        if not marked:
             return
-        name = getattr(func, "__name__", "")
-        if result is None or (name.endswith("_") and not name.endswith("__")):
-            mark(args[0], self._kept(args[0], outers))
+        if in_place(func):
+            self._mark_written(func, args, kwargs, marked)
             return
-        found = [one for one in tensors_in(result) if outer_of(one) is None]
-        source = args[0] if args and isinstance(args[0], Tensor) else None
-        outer = None if source is None else outer_of(source)
-        moves = func in self._moves or (outer is not None and outer > 1 and func in self._reductions)
-        if source is not None and outer and moves and self.examples > 1:
-            for tensor, place in zip(found, moved(func, args, kwargs, outer, self.examples), strict=True):
-                mark(tensor, place)
+        results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
+        if all(outer_of(one) is not None for one in results):
             return
-        for tensor in found:
-            mark(tensor, self._kept(tensor, outers))
+        constant = all(map(made, marked))
+        for tensor, outer in zip(
+            results, placed(func, args, kwargs, results, marked, self.examples), strict=True
+        ):
+            if outer_of(tensor) is None:
+                mark(tensor, outer)
+                if constant:
+                    make(tensor)
 
-    def _kept(self, tensor: Tensor, outers: list[int]) -> int:
-        """The place of the arguments that have one, as long as it is one of the result."""
-        outer = next((one for one in outers if one != MIXED), MIXED)
-        even = outer != MIXED and tensor.numel() % (outer * self.examples or 1) == 0
-        return outer if even else MIXED
+    def _mark_written(
+        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], marked: list[Tensor]
+    ) -> None:
+        """What was written into."""
+        into = args[0]
+        if getattr(func, "__name__", "") == "__setitem__":
+            outer = written(into, args[1], args[2], self.examples)
+        else:
+            outer = outer_of(into)
+            if outer is None:
+                outer = placed(torch.add, args, kwargs, [into], marked, self.examples)[0]
+        if outer is not None:
+            mark(into, outer)
 
     def _derive(self, result: Any) -> Any:
         for tensor in tensors_in(result):
             if tensor.requires_grad and tensor not in self.names:
                 derive(tensor)
         return result
+
+    @property
+    def seen(self) -> frozenset[int]:
+        """How many examples the forward passes since the last parts were taken had."""
+        return frozenset(self._sizes)
 
     # Parts.
 
@@ -207,7 +237,13 @@ class Tape(TorchFunctionMode):
 
     def parts(self) -> dict[Tensor, Part]:
         """All that is on the tape, by parameter; the tape is blank afterwards."""
-        found, self._parts = self._parts, {}
+        found, self._parts = self._parts if self.examples else {}, {}
+        sizes, self._sizes = self._sizes, set()
+        if len(sizes) > 1:
+            raise NotSound(
+                "The model was called on batches of different sizes before one step.",
+                remedy="Call it once for every step, and under torch.no_grad() for anything else.",
+            )
         while derived_ones := [one for one in found if one not in self.names]:
             for weight in derived_ones:
                 for source, part in self._carried(weight, united(found.pop(weight))):
@@ -233,6 +269,14 @@ class Tape(TorchFunctionMode):
             "not known whose they are, so that no example's gradient can be clipped by itself.",
             remedy="Keep the batch as the first dimension up to there, or freeze these parameters.",
         )
+
+
+def in_place(func: Function) -> bool:
+    """Whether it changes its first argument."""
+    name = getattr(func, "__name__", "")
+    return name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__") or (
+        name.endswith("_") and not name.endswith("__")
+    )
 
 
 def _saved_elsewhere() -> bool:

@@ -46,6 +46,8 @@ class Sampling(ABC):
 
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Sampling]]] = {}
+    redrawn: ClassVar[bool] = True
+    """Whether one more attempt at a step has a batch from a stream of its own."""
 
     size: int
     declared: bool

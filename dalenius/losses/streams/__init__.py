@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dalenius.losses.streams.buffered import BufferedToeplitz
     from dalenius.losses.streams.correlated import CorrelatedGaussian
     from dalenius.losses.streams.factorization import Errors, Factorization
+    from dalenius.losses.streams.inverse import BandedInverse
     from dalenius.losses.streams.participation import Participation, cyclic, min_separation, once
     from dalenius.losses.streams.square_root import BandedSquareRoot, SquareRoot
     from dalenius.losses.streams.toeplitz import BandedToeplitz, Toeplitz
@@ -33,6 +34,7 @@ else:
         __name__,
         {
             "Banded": "dalenius.losses.streams.banded",
+            "BandedInverse": "dalenius.losses.streams.inverse",
             "BandedSquareRoot": "dalenius.losses.streams.square_root",
             "BandedToeplitz": "dalenius.losses.streams.toeplitz",
             "BinaryTree": "dalenius.losses.streams.binary_tree",
@@ -51,6 +53,7 @@ else:
 
 __all__ = [
     "Banded",
+    "BandedInverse",
     "BandedSquareRoot",
     "BandedToeplitz",
     "BinaryTree",

@@ -1,0 +1,173 @@
+"""`Attempts`: noise is used for one thing only, whatever becomes of a run.
+
+A run that is resumed, or a step that was broken off after its noise was drawn, meets streams that were used
+before. The noise of a step may be used again only for sums that are bit for bit those it was used for: what
+is released is then what was released. For any others the step is made anew, as its next attempt, with a batch
+and noise from streams of their own, and charged by itself before its data are read.
+
+Sums are told by a seal: the tag of AES-256 in Galois mode (GMAC) over the plan, the bound in force, some of
+the weights and all sums, under a key for this one attempt. Two different messages of n blocks have the same
+tag with probability n/2^128 at most, and a tag says nothing of sums to those without the key of the run.
+Before a run is saved its key dies with the process, and there are no seals: a step that was broken off is
+always made anew.
+
+Once a step is made anew the weights go another way, so all that was noted of later steps is void: these are
+made anew as well, each charged, without a look at their sums. So, as long as data, loop and arithmetic are
+what they were, how often a run is charged depends on where it was broken off, and on nothing private.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import torch
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from torch import Tensor
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.journal import Journal, Line, beside
+from dalenius.noise.bits import Bits
+from dalenius.noise.stream import StreamKey
+
+LINES, SEAL = 3, 4
+"""The first numbers of the paths of streams that the keys of checks and of seals come from."""
+SOME = 1024
+"""Weights of a tensor that go into a seal: those of two runs that parted differ nearly everywhere."""
+
+
+class Attempts:
+    """Which attempt of a step is the one to make, and what its noise was used for."""
+
+    def __init__(self) -> None:
+        self._journal: Journal | None = None
+        self._now: dict[int, int] = {}
+        self._used: dict[int, bytes] = {}
+        self._lost: set[int] = set()
+        self._again: list[Line] = []
+        self._made, self._process = 0, os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise NotSound(
+            "A run is not copied: both would use the same noise.",
+            remedy="Copy private.model.inner; or save the run, and resume it when this one has ended.",
+        )
+
+    @classmethod
+    def resumed(cls, state: Path, key: StreamKey, *, lines: int, steps: int) -> Attempts:
+        """From the journal of a state of so many steps, which had so many lines when it was saved."""
+        found = cls()
+        journal, noted = Journal.open(state, _secret(key.stream(LINES)), least=lines)
+        if any(line.kind == "again" and line.step < steps for line in noted[lines - 1 :]):
+            journal.close()
+            raise NotSound(
+                f"Since {state.name} was saved, an older state was resumed and went another way.",
+                remedy="Resume the state that was saved last.",
+            )
+        found._journal, found._made = journal, steps
+        for line in noted:
+            found._note(line)
+        return found
+
+    def keep(self, state: Path, key: StreamKey) -> int:
+        """Before a state is saved: from now on all is on disk. How many lines there are."""
+        if self._journal is None:
+            self._journal = Journal.create(state, _secret(key.stream(LINES)))
+            used = [Line("used", step, self.now(step), seal) for step, seal in self._used.items()]
+            for line in (*self._again, *used):
+                self._journal.write(line)
+        elif self._journal.path != beside(state):
+            raise InvalidArgument(
+                f"This run is saved beside {self._journal.path.name}, where its noise is noted.",
+                remedy="Save it under the same name; to keep weights of several moments, export them.",
+            )
+        self._journal.held()
+        return self._journal.count
+
+    def close(self) -> None:
+        """Let another process resume the run."""
+        if self._journal is not None:
+            self._journal.close()
+
+    @property
+    def more(self) -> int:
+        """How many attempts were charged beside the run."""
+        return len(self._again)
+
+    def now(self, step: int) -> int:
+        """The attempt that is to be made, 0 being the first."""
+        return self._now.get(step, 0)
+
+    def lost(self, step: int) -> bool:
+        """Whether the noise of this attempt was used for something that cannot be had again."""
+        if step < self._made or os.getpid() != self._process:
+            raise NotSound(
+                "The step was made before, or the run belongs to another process: noise would be used twice.",
+                remedy="Go on where the run is, in the process that began it, or resume it from a state.",
+            )
+        return step in self._lost or self._used.get(step) == b""
+
+    def again(self, step: int) -> None:
+        """After the charge, before data are read: the step is made anew."""
+        self._write(Line("again", step, self.now(step) + 1))
+
+    def use(self, step: int, seal: Callable[[], bytes]) -> bool:
+        """Before noise is added: whether it may be. If not, the attempt is lost."""
+        found = b"" if self._journal is None else seal()
+        if step not in self._used:
+            self._write(Line("used", step, self.now(step), found))
+            return True
+        if found and hmac.compare_digest(found, self._used[step]):
+            return True
+        self._void(step)
+        return False
+
+    def done(self, step: int) -> None:
+        """The step was made: nobody comes back to it here."""
+        self._made = step + 1
+        self._used.pop(step, None)
+
+    def _write(self, line: Line) -> None:
+        if self._journal is not None:
+            self._journal.write(line)
+        self._note(line)
+
+    def _note(self, line: Line) -> None:
+        if line.kind == "used":
+            self._used[line.step] = line.seal
+            return
+        self._void(line.step)
+        self._lost.discard(line.step)
+        self._now[line.step] = line.attempt
+        self._again.append(line)
+
+    def _void(self, first: int) -> None:
+        """From this step on noise was used on a way that is not gone any more."""
+        void = {step for step in self._used if step >= first}
+        self._lost |= void
+        for step in void:
+            del self._used[step]
+
+
+def sealed(bits: Bits, public: bytes, weights: Iterable[Tensor], sums: Iterable[Tensor]) -> bytes:
+    """A tag of what noise is added to. `public` says how much of the rest there is."""
+    mac = Cipher(algorithms.AES256(_secret(bits)), modes.GCM(bytes(12))).encryptor()
+    mac.authenticate_additional_data(len(public).to_bytes(8, "little") + public)
+    for one in weights:
+        mac.authenticate_additional_data(_bytes(one.detach().flatten()[:: one.numel() // SOME + 1]))
+    for one in sums:
+        mac.authenticate_additional_data(_bytes(one.detach()))
+    mac.finalize()
+    return mac.tag
+
+
+def _secret(bits: Bits) -> bytes:
+    return bits.words(4, np.uint64).tobytes()
+
+
+def _bytes(given: Tensor) -> memoryview:
+    return given.cpu().contiguous().view(-1).view(torch.uint8).numpy().data

@@ -1,0 +1,75 @@
+"""Optimizers that evaluate a gradient several times in one step, as LBFGS does: each time is a release.
+
+All evaluations of a step are on one batch, each at weights that follow from those before. Given that a unit
+is in the batch, k Gaussian releases of noise multiplier z are together dominated by one of z/√k, adaptive as
+they are (Dong, Roth and Su 2022); otherwise nothing depends on it. So a step is charged as that one release,
+before the sampler makes of it what it does: the batch is drawn once.
+
+The number of evaluations is the optimizer's limit, whatever it uses. Past that limit it sees the last
+gradient again, which was released already. As value of the loss it sees how often it has asked: a real one
+would be a release. A line search compares losses, and is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.losses.gaussian import Gaussian
+from dalenius.losses.loss import Loss
+
+Closure = Callable[[], Any]
+
+
+def evaluations(optimizer: torch.optim.Optimizer) -> int:
+    """How many gradients a step may ask for."""
+    if not isinstance(optimizer, torch.optim.LBFGS):
+        return 1
+    (group,) = optimizer.param_groups
+    if group["line_search_fn"] is not None:
+        raise NotSound(
+            "A line search compares values of the loss, which are not private.",
+            remedy="Pass line_search_fn=None to LBFGS, and a small lr.",
+        )
+    return max(1, min(int(group["max_iter"]), int(group["max_eval"])))
+
+
+def several(step: Loss, count: int) -> Loss:
+    """So many releases on one batch, as one: the multiplier z/√count, rounded down at 2⁻³²."""
+    if count == 1:
+        return step
+    if not isinstance(step, Gaussian):
+        raise NotSound(
+            "Several releases on one batch are known as one for Gaussian noise only.",
+            remedy="Clip in the L2 norm, or use an optimizer without closures.",
+        )
+    square = step.noise_multiplier**2 * 2**64 / count
+    return Gaussian(Fraction(math.isqrt(math.floor(square)), 2**32), relation=step.relation)
+
+
+def check_closure(closure: Closure | None, count: int) -> None:
+    """An optimizer that asks for several gradients needs to be able to."""
+    if closure is None and count > 1:
+        raise InvalidArgument(
+            "This optimizer evaluates the loss several times in a step.",
+            remedy="Pass step a closure that zeroes gradients, computes the loss and calls backward.",
+        )
+
+
+class Evaluated:
+    """What an optimizer gets for a closure: `evaluate` gives it a private gradient, `most` times."""
+
+    def __init__(self, evaluate: Callable[[int], None], most: int) -> None:
+        self._evaluate, self._most, self.asked = evaluate, most, 0
+
+    def __call__(self) -> float:
+        """How often it was asked."""
+        if self.asked < self._most:
+            self._evaluate(self.asked)
+        self.asked += 1
+        return float(self.asked)

@@ -1,0 +1,110 @@
+"""Trained weights to be published, with their receipt, in one file that runs nothing when it is read.
+
+The file is of the safetensors format: the tensors of the model's state, and texts, among them the receipt.
+Of tensors that share their memory the first is written; `safetensors.torch.load_model` ties them again.
+
+Parameters carry noise, or were never trained. Buffers are neither: one that a forward pass has changed holds
+what it saw of private rows, and a model with such a buffer is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dalenius.errors import InvalidArgument, MissingExtra, NotSound
+from dalenius.release.receipt import Receipt
+
+RECEIPT, STEPS = "receipt", "steps"
+"""Names of texts in the file."""
+
+
+class Still:
+    """The buffers of a model before it met data, to be held against what they are later."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._before = {name: one.detach().clone() for name, one in model.named_buffers()}
+
+    def check(self) -> None:
+        """Refuse a model whose buffers changed."""
+        now = dict(self._model.named_buffers())
+        same = now.keys() == self._before.keys()
+        moved = [name for name, one in now.items() if same and not _equal(one, self._before[name])]
+        if moved or not same:
+            raise NotSound(
+                f"{' and '.join(moved[:3]) or 'The list of buffers'} changed in training: a buffer that "
+                "follows the data carries them out without noise.",
+                remedy="Use modules that keep nothing of what they see, or keep these in evaluation mode.",
+            )
+
+
+def _equal(one: Tensor, two: Tensor) -> bool:
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    other = two.to(one.device)
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def write_weights(path: str | os.PathLike[str], model: nn.Module, receipt: Receipt, *, steps: str) -> None:
+    """Replace the file, whole or not at all."""
+    save_file = _safetensors("safetensors.torch").save_file
+    tensors, tied = _apart(model.state_dict())
+    stated = {"format": "pt", RECEIPT: json.dumps(receipt.plain()), STEPS: steps}
+    target = Path(path)
+    half = target.with_name(target.name + ".new")
+    try:
+        save_file(tensors, half, metadata={**tied, **stated})
+        os.replace(half, target)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def read_receipt(path: str | os.PathLike[str]) -> Receipt:
+    """The receipt of exported weights."""
+    library = _safetensors("safetensors")
+    try:
+        with library.safe_open(path, framework="pt") as file:
+            stated = (file.metadata() or {}).get(RECEIPT)
+    except library.SafetensorError:
+        stated = None
+    if stated is None:
+        raise InvalidArgument(
+            f"{Path(path).name} has no receipt.", remedy="Pass a file that private.export wrote."
+        )
+    return Receipt.read(**json.loads(stated))
+
+
+def _apart(state: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors that share no memory, and for names that were left out the names that have theirs."""
+    tensors: dict[str, Tensor] = {}
+    tied: dict[str, str] = {}
+    seen: dict[tuple[object, ...], str] = {}
+    for name, one in state.items():
+        if not isinstance(one, Tensor):
+            raise InvalidArgument(
+                f"{name} of the model's state is no tensor.", remedy="Use modules without extra state."
+            )
+        place = (one.device, one.data_ptr(), one.shape, one.stride(), one.dtype)
+        if one.numel() and place in seen:
+            tied[name] = seen[place]
+            continue
+        seen[place] = name
+        tensors[name] = one.detach().cpu().clone(memory_format=torch.contiguous_format)
+    return tensors, tied
+
+
+def _safetensors(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as absent:
+        raise MissingExtra(
+            "Exported weights need safetensors.", remedy="Run: pip install 'dalenius[learn]'"
+        ) from absent

@@ -1,0 +1,154 @@
+"""What is kept of a run: weights to publish, and a secret state to go on from."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.adding import Sum
+from dalenius.learn.attempts import SEAL, Attempts, sealed
+from dalenius.learn.averaging import Average
+from dalenius.learn.export import Still, write_weights
+from dalenius.learn.gradients import Watched
+from dalenius.learn.sampling import Sampling
+from dalenius.learn.state import State, chance, line_of
+from dalenius.noise.stream import StreamKey
+from dalenius.release.receipt import Entry, Receipt
+
+
+class Kept:
+    """A run that can be exported, saved and taken up again."""
+
+    model: Watched
+    optimizer: torch.optim.Optimizer
+    sampling: Sampling
+    steps: int
+    reduction: str
+    rehearses: bool
+    chunk: int
+    average: Average | None
+    _views: int
+    _sum: Sum
+    _key: StreamKey
+    _attempts: Attempts
+    _entry: Entry | None
+    _begun: bool
+    _still: Still | None
+    _chance: Any
+    _evaluations: int
+
+    @property
+    def receipt(self) -> Receipt:
+        """What is said of all that leaves."""
+        raise NotImplementedError
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write weights and receipt, to publish: the averages, where the run keeps an average.
+
+        At any time, as the run is charged as a whole.
+        """
+        self._check_still()
+        model = self.model.inner if self.average is None else self.average.model()
+        steps, receipt = f"{self.steps} of {self.sampling.steps} steps", self.receipt
+        said = replace(receipt, postprocessing=(*receipt.postprocessing, f"exported after {steps}"))
+        write_weights(path, model, said, steps=steps)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the SECRET state, to resume from, and begin the journal beside it. Always to one name."""
+        if not self._begun:
+            raise InvalidArgument(
+                "The run has not begun: nothing is charged, and there is nothing to go on from.",
+                remedy="Save inside of the loop over private.loader, or after it.",
+            )
+        self._check_still()
+        if self._evaluations > 1:
+            raise NotSound(
+                "Of several gradients in a step it is not noted which noise they got.",
+                remedy="Export the weights, or use an optimizer without closures.",
+            )
+        place = Path(path).absolute()
+        lines = self._attempts.keep(place, self._key)
+        State(
+            facts=self._facts,
+            model=self.model.inner.state_dict(),
+            optimizer=self.optimizer.state_dict(),
+            steps=self.steps,
+            secret=self._key.secret.hex(),
+            tainted=self._key.tainted,
+            clip=self._sum.clip,
+            reduction=self.reduction,
+            entry=line_of(self._entry),
+            lines=lines,
+            average=None if self.average is None else self.average.state_dict(),
+            chance=self._chance or chance(),
+        ).write(place)
+
+    def close(self) -> None:
+        """Let go of a run that was saved, so that it can be resumed elsewhere. It makes no more steps."""
+        self._attempts.close()
+
+    def _go_on(self, state: State, place: Path) -> None:
+        if not self.rehearses and self.reduction != state.reduction:
+            raise InvalidArgument(
+                f"The saved run took the {state.reduction} over rows.",
+                remedy=f'Pass reduction="{state.reduction}".',
+            )
+        key = StreamKey(bytes.fromhex(state.secret), tainted=state.tainted)
+        self._attempts = Attempts.resumed(place, key, lines=state.lines, steps=state.steps)
+        try:
+            self.model.inner.load_state_dict(dict(state.model))
+            self.optimizer.load_state_dict(dict(state.optimizer))
+            if self.average is not None:
+                self.average.load_state_dict(dict(state.average or {}))
+        except BaseException:
+            self.close()
+            raise
+        self._key, self._begun, self._chance = key, True, state.chance
+        self.steps, self.reduction, self._sum.clip = state.steps, state.reduction, state.clip
+        self._entry = None if state.entry is None else Entry(**state.entry)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """What a run that goes on must have in common with the one that was saved; all of it is public."""
+        plan, kept = self._sum.plan, self.model.inner.state_dict()
+        return {
+            "clip": repr(plan.clipping),
+            "noise_multiplier": str(plan.noise_multiplier),
+            "sampling": self.sampling.plain(),
+            "views": self._views,
+            "chunk": self.chunk,
+            "rehearse": self.rehearses,
+            "average": None if self.average is None else self.average.how,
+            "model": {name: _form(one) for name, one in kept.items()},
+            "trained": list(self.model.names.values()),
+            "optimizer": [type(self.optimizer).__name__, *map(_moved, self.optimizer.param_groups)],
+        }
+
+    @cached_property
+    def _said(self) -> str:
+        return json.dumps(self._facts)
+
+    def _seal(self) -> bytes:
+        """Of all that noise is about to be added to."""
+        said = f"{self._sum.clip.hex()} {self._sum.short} {self._said}"
+        bits = self._key.stream(SEAL, self.steps, self._attempts.now(self.steps))
+        return sealed(bits, said.encode(), self.model.names, self._sum.exact())
+
+    def _check_still(self) -> None:
+        if self._still is not None:
+            self._still.check()
+
+
+def _form(value: Any) -> list[Any]:
+    return [str(value.dtype), *value.shape] if isinstance(value, torch.Tensor) else []
+
+
+def _moved(group: dict[str, Any]) -> int:
+    return len(group["params"])

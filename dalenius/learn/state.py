@@ -1,0 +1,157 @@
+"""`State`: a run at rest, to be resumed. It is SECRET: with the key in it all noise of the run is known.
+
+The file can be read by its owner alone from the moment it is there (mode 0600), and is replaced as a whole:
+after a crash it is the old one or the new one. It holds tensors, numbers and texts, and is read as such;
+nothing in it is run. What the noise was used for since is in the journal beside it (`journal`).
+
+Resuming is exact where loop, data and arithmetic are the same: the state of torch's generators, which dropout
+draws from, is in the file too. Schedules of learning rates and anything else that a loop keeps is the loop's
+to save.
+
+A state that is copied together with its journal, or restored with it from a backup, and goes on in two
+places, cannot be told from one that goes on in one place. Both would use the same noise. Do not do that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from dalenius.errors import InvalidArgument, UnknownKind
+from dalenius.learn.journal import sync_folder
+from dalenius.ledger.account import Account
+from dalenius.release.receipt import Entry
+
+FORMAT, VERSION = "dalenius-run", 1
+_PLAIN = {str, int, float, bool, type(None), Tensor, Parameter}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class State:
+    """Everything that a run goes on from; `facts` are public and must be the same when it does."""
+
+    facts: Mapping[str, Any]
+    model: Mapping[str, Any]
+    optimizer: Mapping[str, Any]
+    steps: int
+    secret: str
+    tainted: bool
+    clip: float
+    reduction: str
+    entry: Mapping[str, Any] | None
+    lines: int
+    average: Mapping[str, Any] | None = None
+    chance: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        """Replace the file, whole or not at all."""
+        content = {part.name: getattr(self, part.name) for part in fields(self)}
+        if not _plain(content):
+            raise InvalidArgument(
+                "The model or the optimizer holds more than tensors, numbers and texts.",
+                remedy="Use modules without extra state, and plain numbers for learning rates.",
+            )
+        half = path.with_name(path.name + ".new")
+        half.unlink(missing_ok=True)
+        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(handle, "wb") as file:
+                torch.save({"format": FORMAT, "version": VERSION, **content}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(half, path)
+        except BaseException:
+            half.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+    @staticmethod
+    def read(path: Path) -> State:
+        """From a file that `write` made."""
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+        except FileNotFoundError:
+            raise InvalidArgument(
+                f"There is no {path.name} to resume.", remedy="Pass the name that was given to save."
+            ) from None
+        except Exception:
+            raise _unknown(path) from None
+        names = {part.name for part in fields(State)}
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise _unknown(path)
+        if content.pop("version", None) != VERSION or set(content) != names:
+            raise _unknown(path)
+        return State(**content)
+
+    def check(self, facts: Mapping[str, Any]) -> None:
+        """Refuse a run of other public facts."""
+        others = [name for name in facts if facts[name] != self.facts.get(name)]
+        if others:
+            raise InvalidArgument(
+                f"The saved run had another {', another '.join(others)}.",
+                remedy="Pass what it was begun with, or begin a new run, which is charged by itself.",
+            )
+
+    def check_account(self, account: Account | None) -> None:
+        """Refuse an account other than the one that paid."""
+        line = None if self.entry is None else Entry(**self.entry)
+        if line is None and account is None:
+            return
+        if line is None or account is None or not _holds(account, line):
+            raise InvalidArgument(
+                "The saved run was not charged to an account."
+                if line is None
+                else f"The saved run was charged to {line}, which is not in the account given.",
+                remedy="Leave account out." if line is None else "Pass the account that paid for it.",
+            )
+
+
+def line_of(entry: Entry | None) -> dict[str, Any] | None:
+    """The account's line as plain values."""
+    return None if entry is None else asdict(entry)
+
+
+def chance() -> dict[str, Any]:
+    """The state of torch's generators, which dropout draws from; noise does not."""
+    found: dict[str, Any] = {"cpu": torch.get_rng_state()}
+    return found | ({"cuda": torch.cuda.get_rng_state_all()} if torch.cuda.is_initialized() else {})
+
+
+def set_chance(found: Mapping[str, Any]) -> None:
+    """Put them back; those of devices that are not here are left out."""
+    torch.set_rng_state(found["cpu"])
+    for number, state in enumerate(found.get("cuda", ())):
+        if number < torch.cuda.device_count():
+            torch.cuda.set_rng_state(state, number)
+
+
+def _holds(account: Account, line: Entry) -> bool:
+    with account.ledger.store.read() as snapshot:
+        found = next(iter(snapshot.entries(after=line.number - 1, account=account.name)), None)
+    if found is None or (account.name, found.number, found.hash) != (line.account, line.number, line.hash):
+        return False
+    cell = account._cell
+    named = None if cell is None else {"division": cell.division, "name": cell.name}
+    return bool(found.fields.get("cell") == named)
+
+
+def _plain(value: Any) -> bool:
+    """Whether it can be read back without running anything."""
+    if type(value) in (dict, OrderedDict):
+        return all(_plain(key) and _plain(one) for key, one in value.items())
+    return all(map(_plain, value)) if type(value) in (list, tuple) else type(value) in _PLAIN
+
+
+def _unknown(path: Path) -> UnknownKind:
+    return UnknownKind(
+        f"{path.name} is not the state of a run, or one of a version that this library cannot read.",
+        remedy="Pass a file that private.save wrote, and use the version of the library that wrote it.",
+    )

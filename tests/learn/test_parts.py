@@ -1,0 +1,109 @@
+"""Parts tell norms and sums of shares as if all shares were held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from dalenius.learn.convolution import Geometry, Windows
+from dalenius.learn.parts import Lookup, Outer, Part, Tied, Whole, united
+
+sizes = st.integers(1, 5)
+EXAMPLES = 4
+
+
+def random(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def outer(positions: int, left: int, right: int) -> Outer:
+    return Outer(random(EXAMPLES, positions, left), random(EXAMPLES, positions, right))
+
+
+def lookup(positions: int, height: int, width: int, *, seed: int = 0) -> Lookup:
+    bits = torch.Generator().manual_seed(seed + positions)
+    rows = torch.randint(-1, height, (EXAMPLES, positions), generator=bits)
+    return Lookup(rows, random(EXAMPLES, positions, width), height)
+
+
+def windows(positions: int, channels: int, filters: int) -> Windows:
+    geometry = Geometry((2,), (1,), (1,), (1,), 1)
+    x = random(EXAMPLES, channels, positions + 1)
+    return Windows(x, random(EXAMPLES, filters, positions + 2), (filters, channels, 2), geometry)
+
+
+MADE: list[Callable[[int, int, int], Part]] = [
+    outer,
+    lookup,
+    windows,
+    lambda t, p, d: Whole(random(EXAMPLES, p, d)),
+    lambda t, p, d: Tied(lookup(t, p, d), outer(t, p, d)),
+    lambda t, p, d: united([lookup(t, p, d), lookup(t + 1, p, d), outer(t, p, d), outer(2, p, d)]),
+    lambda t, p, d: united([outer(t, p, d), Whole(random(EXAMPLES, p, d)), lookup(t, p, d)]),
+]
+made = pytest.mark.parametrize(
+    "make", MADE, ids=["outer", "lookup", "windows", "whole", "tied", "many", "mixed"]
+)
+
+
+@made
+@given(positions=sizes, left=sizes, right=sizes)
+def test_norms_and_sums_are_those_of_the_shares(
+    make: Callable[[int, int, int], Part], positions: int, left: int, right: int
+) -> None:
+    part = make(positions, left, right)
+    shares = part.whole().reshape(EXAMPLES, -1)
+    squared = part.squared()
+    torch.testing.assert_close(squared, shares.square().sum(1), rtol=1e-9, atol=1e-9)
+    assert (squared >= shares.square().sum(1) * (1 - 1e-14)).all()
+    torch.testing.assert_close(part.absolute(), shares.abs().sum(1), rtol=1e-9, atol=1e-9)
+    weights, total = random(EXAMPLES), random(*part.shape)
+    wanted = total + (weights @ shares).view(part.shape)
+    part.add(weights, total)
+    torch.testing.assert_close(total, wanted, rtol=1e-9, atol=1e-9)
+
+
+@made
+def test_what_a_fresh_total_held_does_not_count(make: Callable[[int, int, int], Part]) -> None:
+    part, weights = make(3, 4, 2), random(EXAMPLES)
+    stale, clean = torch.full(part.shape, torch.nan).double(), torch.zeros(part.shape).double()
+    part.add(weights, stale, keep=False)
+    part.add(weights, clean)
+    torch.testing.assert_close(stale, clean)
+
+
+@made
+def test_forgotten_examples_add_nothing_whatever_they_held(make: Callable[[int, int, int], Part]) -> None:
+    part, clean = make(3, 4, 2), make(3, 4, 2)
+    bad = torch.tensor([False, True, False, True])
+    for name in ("shares", "left", "right", "x", "g"):
+        for owner in (
+            part,
+            *(getattr(part, one) for one in ("looked_up", "multiplied") if hasattr(part, one)),
+        ):
+            if hasattr(owner, name):
+                getattr(owner, name)[bad] = torch.nan
+    part.forget(bad)
+    weights = torch.ones(EXAMPLES, dtype=torch.float64)
+    total, wanted = torch.zeros(part.shape).double(), torch.zeros(part.shape).double()
+    part.add(weights, total)
+    clean.add(weights * ~bad, wanted)
+    torch.testing.assert_close(total, wanted)
+
+
+@given(st.integers(2, 200))
+def test_a_norm_of_factors_that_cancel_is_not_too_small(positions: int) -> None:
+    """In single precision products of factors lose what is left of them; the norm is raised by that."""
+    bits = torch.Generator().manual_seed(positions)
+    left, right = (torch.randn(EXAMPLES, positions, 3, generator=bits) for _ in range(2))
+    left[:, positions // 2 :] = 0
+    half = positions // 2
+    left[:, half : 2 * half], right[:, half : 2 * half] = -left[:, :half], right[:, :half] * (1 + 1e-6)
+    part = Outer(left, right)
+    exact = Outer(left.double(), right.double()).whole().reshape(EXAMPLES, -1).norm(dim=1)
+    assert (part.squared().double().sqrt() >= exact * (1 - 1e-5)).all()
