@@ -127,7 +127,7 @@ class GPT(nn.Module):
 
     def forward(self, text: Tensor) -> Tensor:
         # A place for each symbol of each example: per-example gradients need them, and Opacus a whole copy.
-        places = torch.arange(text.shape[1]).repeat(len(text), 1)
+        places = torch.arange(text.shape[1]).repeat(text.shape[0], 1)
         return self.head(self.norm(self.blocks(self.symbols(text) + self.places(places))))
 
 

@@ -123,8 +123,10 @@ class Outer(Part):
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One product of matrices, over examples and positions alike."""
-        left = self.left * weights.to(self.left.dtype).view(-1, 1, 1)
-        total.view(self.shape).addmm_(left.flatten(0, 1).t(), self.right.flatten(0, 1), beta=int(keep))
+        factors, each = (self.left, self.right), weights.to(self.left.dtype).view(-1, 1, 1)
+        smaller = int(self.shape[1] < self.shape[0])
+        left, right = (one * each if i == smaller else one for i, one in enumerate(factors))
+        total.view(self.shape).addmm_(left.flatten(0, 1).t(), right.flatten(0, 1), beta=int(keep))
 
     def whole(self) -> Tensor:
         """A product for each example."""
