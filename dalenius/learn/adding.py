@@ -6,6 +6,7 @@ what is released is divided by the expected size of a batch. Nothing else leaves
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from dalenius.learn.adaptive import Quantile
+from dalenius.learn.adaptive import STEPS, Quantile
 from dalenius.learn.clipping import Clipping
 from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Shares
@@ -42,13 +43,24 @@ class Plan:
         return self.noise_multiplier * (1 << self.numerics.bits)
 
 
+def _references(totals: Mapping[Tensor, Tensor], parameter: Tensor) -> tuple[int, int]:
+    """How many hold a total, and how many its memory, by views of it."""
+    total = totals[parameter]
+    return sys.getrefcount(total), torch._C._storage_Use_Count(total.untyped_storage()._cdata)
+
+
+def _blank(parameter: Tensor) -> Tensor:
+    return torch.zeros(parameter.shape, dtype=parameter.dtype, device=parameter.device)
+
+
 class Sum:
     """The sum of a logical batch, kept in the parameters' own buffers."""
 
     def __init__(self, names: Mapping[Tensor, str], plan: Plan) -> None:
         self.names, self.plan = names, plan
-        self._totals = {one: torch.zeros_like(one) for one in names}
+        self._totals = {one: _blank(one) for one in names}
         self._fresh: set[Tensor] = set(names)
+        self._alone = _references(self._totals, next(iter(names)))
         self._noise = Noise(plan.clipping.norm, plan.scale)
         self._clip = float(plan.clipping.clip)
         self._short = 0
@@ -70,6 +82,12 @@ class Sum:
     def clear(self) -> None:
         """Before the first chunk of a batch."""
         self._fresh, self._short = set(self.names), 0
+        for parameter in self.names:
+            if parameter.grad is self._totals[parameter]:
+                parameter.grad = None
+            # Whoever keeps a gradient that was released must not see the next sum come about in it.
+            if _references(self._totals, parameter) != self._alone:
+                self._totals[parameter] = _blank(parameter)
 
     def add(self, shares: Shares, *, scale: float = 1.0, real: Tensor | None = None) -> None:
         """One chunk: gradients of its backward pass times `scale`. What is not `real` counts nothing."""
@@ -81,7 +99,7 @@ class Sum:
         within = self.plan.numerics.within(self._clip)
         factors = self.plan.clipping.factors(scaled, within, self.names)
         if real is not None:
-            factors = {one: factor * real for one, factor in factors.items()}
+            factors = {one: factor * real.to(factor.device) for one, factor in factors.items()}
         total = torch.stack(list(scaled.values())).sum(0)
         bad = ~torch.isfinite(total)
         if bool(bad.any()):
@@ -92,9 +110,10 @@ class Sum:
         self._count(total, bad, real)
 
     def _count(self, squared: Tensor, bad: Tensor, real: Tensor | None) -> None:
-        """Examples whose gradient is within the bound, less those whose is not: for an adaptive bound."""
-        signs = torch.where((squared.sqrt() <= self._clip) & ~bad, 1, -1)
-        self._short += int(signs.sum() if real is None else (signs * real).sum())
+        """How far gradients are within the bound, for one that is adaptive."""
+        if isinstance(self.plan.clipping, Quantile):
+            inside = self.plan.clipping.inside(squared.sqrt(), self._clip).masked_fill_(bad, -STEPS)
+            self._short += int(inside.sum() if real is None else (inside * real.to(inside.device)).sum())
 
     def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:
         """Add noise of the streams of a path, and give every parameter its private gradient.

@@ -104,12 +104,15 @@ class Attempts:
 
     def lost(self, step: int) -> bool:
         """Whether the noise of this attempt was used for something that cannot be had again."""
+        self._check(step)
+        return step in self._lost or self._used.get(step) == b""
+
+    def _check(self, step: int) -> None:
         if step < self._made or os.getpid() != self._process:
             raise NotSound(
                 "The step was made before, or the run belongs to another process: noise would be used twice.",
                 remedy="Go on where the run is, in the process that began it, or resume it from a state.",
             )
-        return step in self._lost or self._used.get(step) == b""
 
     def again(self, step: int) -> None:
         """After the charge, before data are read: the step is made anew."""
@@ -117,6 +120,7 @@ class Attempts:
 
     def use(self, step: int, seal: Callable[[], bytes]) -> bool:
         """Before noise is added: whether it may be. If not, the attempt is lost."""
+        self._check(step)
         found = b"" if self._journal is None else seal()
         if step not in self._used:
             self._write(Line("used", step, self.now(step), found))

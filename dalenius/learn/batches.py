@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
-from dalenius.errors import InvalidArgument, NotSound
-from dalenius.learn.marks import replaced
+from dalenius.errors import InvalidArgument, NotSound, QueryFailed
 
 Collate = Callable[[list[Any]], Any]
 
@@ -45,16 +44,45 @@ def read_dataset(dataset: Any) -> Any:
 
 def collated(dataset: Any, rows: Sequence[int], collate: Collate | None) -> Any:
     """These rows as one batch."""
-    if collate is None and isinstance(dataset, TensorDataset):
+    if collate is None and type(dataset) is TensorDataset:
         index = torch.as_tensor(rows, dtype=torch.int64)
         return tuple(one[index] for one in dataset.tensors)
-    return (collate or default_collate)([dataset[int(i)] for i in rows])
+    try:
+        return (collate or default_collate)([dataset[int(i)] for i in rows])
+    except Exception:
+        # What went wrong, and in which row, is data.
+        raise QueryFailed() from None
 
 
 def made_up(dataset: Any, count: int) -> list[Any]:
     """So many rows of the form of the first one."""
-    bits = torch.Generator().manual_seed(0)
-    return [_like(dataset[0], bits) for _ in range(count)]
+    if not len(dataset):
+        raise InvalidArgument(
+            "There is no row whose form made-up rows could have.", remedy="Pass synthetic=[…], made-up rows."
+        )
+    bits, form = torch.Generator().manual_seed(0), dataset[0]
+    first = [_like(form, bits) for _ in range(count // 2)]
+    return first + [_other(one, bits) for one in first]
+
+
+def _other(row: Any, bits: torch.Generator) -> Any:
+    """Another row of the same form, with every label and every bit the other one."""
+    found = _like(row, bits)
+    return _turned(found, row)
+
+
+def _turned(new: Any, old: Any) -> Any:
+    if isinstance(old, Tensor):
+        return new if old.is_floating_point() or old.is_complex() else (1 - old.to(torch.int64)).to(old.dtype)
+    if isinstance(old, bool | int):
+        return type(old)(1 - int(old))
+    if isinstance(old, tuple) and hasattr(old, "_fields"):
+        return type(old)(*(_turned(a, b) for a, b in zip(new, old, strict=True)))
+    if isinstance(old, tuple | list):
+        return type(old)(_turned(a, b) for a, b in zip(new, old, strict=True))
+    if isinstance(old, dict):
+        return {key: _turned(new[key], old[key]) for key in old}
+    return new
 
 
 def _like(row: Any, bits: torch.Generator) -> Any:
@@ -94,9 +122,9 @@ class Supply:
         self._synthetic = None if synthetic is None else list(synthetic)
 
     def rows(self, part: NDArray[np.int64]) -> Any:
-        """A chunk of row numbers, as tensors; zeros where it is empty."""
+        """A chunk of row numbers, as tensors; a made-up example where it is empty."""
         if len(part) == 0:
-            return replaced(self.made_up((0,)), torch.zeros_like)
+            return self.made_up((0,))
         first = np.broadcast_to(part.reshape(len(part), -1)[:, :1], part.reshape(len(part), -1).shape)
         # A unit that lacks a row repeats one of its own, which counts nothing.
         rows = np.where(part.reshape(-1) < 0, np.maximum(first.reshape(-1), 0), part.reshape(-1))

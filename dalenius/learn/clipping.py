@@ -20,21 +20,34 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
+WIDEST = Fraction(2**40)
 LEAST = 2.0**-100
 """Factors below are zero."""
 Norms = Mapping[Tensor, Tensor]
 """For each parameter, the squared L2 norm, or the L1 norm, of every example's gradient."""
 
 
+def bound(value: object, name: str) -> Fraction:
+    """A bound on norms, far from where floats end."""
+    found = numbers.positive(value, name)
+    if not WIDEST**-1 <= found <= WIDEST:
+        raise InvalidArgument(
+            f"{name} must be between 2^-40 and 2^40.",
+            remedy=f"Scale losses so that {name}=1 is a fair bound.",
+        )
+    return found
+
+
 @dataclass(frozen=True)
 class Clipping(ABC):
     """A bound on what one example adds, in the norm of its kind."""
 
-    clip: Parameter[Fraction] = Parameter(numbers.positive)
+    clip: Parameter[Fraction] = Parameter(bound)
     norm: ClassVar[str] = "l2"
 
     @abstractmethod
@@ -103,7 +116,7 @@ class Automatic(Clipping):
     """Every gradient is made about as long as the bound; `stability` keeps small ones small."""
 
     _: KW_ONLY
-    stability: Parameter[Fraction] = Parameter(numbers.positive, default=Fraction(1, 100))
+    stability: Parameter[Fraction] = Parameter(bound, default=Fraction(1, 100))
 
     def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
         """The same for all parameters."""

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import NotSound
-from dalenius.learn.marks import MIXED, mark, tensors_in
-from dalenius.learn.parts import Part
+from dalenius.learn.marks import MIXED, mark, replaced, tensors_in
+from dalenius.learn.parts import Part, full
 from dalenius.learn.tape import Tape
 
 
@@ -58,6 +58,22 @@ class Shares:
         return self._parts.keys()
 
 
+class Lifted(torch.autograd.Function):
+    """What a model returns. Gradients come back times a gain: half precision rounds no 1/n of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None) -> Tensor:
+        """The same, in single precision at least."""
+        ctx.gain, ctx.weights, ctx.dtype = gain, weights, result.dtype
+        return full(result) if result.dtype in (torch.float16, torch.bfloat16) else result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Multiplied before it is cut to the precision of the model."""
+        g = full(gradients[0]) * ctx.gain
+        return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None
+
+
 class Watched(nn.Module):
     """The model, watched. Called as the model is; the batch is the first dimension of its inputs."""
 
@@ -69,6 +85,7 @@ class Watched(nn.Module):
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
         self.rows: int | None = None
+        self.lifts, self.gain, self.given = False, 1.0, 1
 
     @property
     def names(self) -> Mapping[Tensor, str]:
@@ -77,38 +94,56 @@ class Watched(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's."""
+        tensors = [*tensors_in(args), *tensors_in(kwargs)]
+        rows = self.given = tensors[0].shape[self._dim]
         if not torch.is_grad_enabled() or not self.watching:
             return self.inner(*args, **kwargs)
-        tensors = [*tensors_in(args), *tensors_in(kwargs)]
-        rows = tensors[0].shape[self._dim]
         self._tape.open(rows // self._each, rows)
         for one in tensors:
             mark(one, self._outer(one, rows))
         with self._tape:
             result = self.inner(*args, **kwargs)
-        for one in tensors_in(result):
-            self._leave(one, rows)
-        return result
+        self.gain = float(rows) if self.lifts else 1.0
+        return replaced(result, lambda one: self._left(one, rows) if one.requires_grad else one)
 
-    def _leave(self, result: Tensor, rows: int) -> None:
-        """What comes back to rows that do not count is nothing."""
+    def _left(self, result: Tensor, rows: int) -> Tensor:
+        """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
         self.coarse = self.coarse or result.dtype in (torch.float16, torch.bfloat16)
-        if self.weights is None or not result.requires_grad:
-            return
+        if self.weights is None:
+            return Lifted.apply(result, self.gain, None)
         if not result.dim() or len(result) != rows:
             raise NotSound(
                 "The model returns something that is not one thing for each row.",
                 remedy="Return outputs with the batch as first dimension, and compute losses in the loop.",
             )
-        weights = self.weights.to(result.device, result.dtype).view(-1, *(1,) * (result.dim() - 1))
-        result.register_hook(lambda gradient: gradient * weights)
+        weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
+        return Lifted.apply(result, self.gain, weights)
 
     def _outer(self, given: Tensor, rows: int) -> int:
         fits = given.dim() > self._dim and given.shape[self._dim] == rows
         return math.prod(given.shape[: self._dim]) if fits else MIXED
 
+    def _check(self) -> None:
+        """What is trained is what was to be trained when noise was planned, in full precision."""
+        late = [
+            name
+            for name, one in self.inner.named_parameters()
+            if one not in self.names and (one.requires_grad or one.grad is not None)
+        ]
+        if late:
+            raise NotSound(
+                f"{' and '.join(late[:3])} was not trained when the run began, and would get no noise.",
+                remedy="Unfreeze parameters before, or begin a new run with them.",
+            )
+        if torch.get_float32_matmul_precision() != "highest":
+            raise NotSound(
+                "Products of matrices are made in less than single precision, which norms do not allow for.",
+                remedy='Call torch.set_float32_matmul_precision("highest").',
+            )
+
     def shares(self) -> Shares:
         """Of the backward pass that was just made."""
+        self._check()
         strays = [name for one, name in self.names.items() if one.grad is not None]
         if strays:
             raise NotSound(

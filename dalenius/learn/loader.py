@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.criteria import OwnMeans
 from dalenius.learn.rehearsal import Rehearsal, without_dropout
 
 if TYPE_CHECKING:
@@ -29,20 +30,27 @@ class Loader:
         private = self._private
         self._turn += 1
         private.ready()
-        if private.rehearses:
-            yield from self._rehearsed()
-        private.begin()
-        while private.steps < private.sampling.steps:
-            yield from self._chunks(private.drawn())
+        with OwnMeans(lambda: private.model.rows or private.model.given):
+            if private.rehearses:
+                yield from self._rehearsed()
+            private.begin()
+            while private.steps < private.sampling.steps:
+                yield from self._chunks(private.drawn())
 
     def _rehearsed(self) -> Iterator[Any]:
         private = self._private
-        private.rehearsal = Rehearsal(private.model)
+        private.rehearsal, before = Rehearsal(private.model), private.settings()
         with without_dropout(private.model):
             for chosen in ((0,), (1,), (0, 1)):
                 private.hand_out(None, last=True)
                 yield private.supply.made_up(chosen)
                 self._used()
+        if private.settings() != before:
+            raise NotSound(
+                "The loop changed settings of the optimizer without a step: it would change them as often as "
+                "there are chunks, which tells how large batches are.",
+                remedy="Change them, or step a scheduler, where private.steps has grown.",
+            )
         private.rehearsed()
 
     def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:

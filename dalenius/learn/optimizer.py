@@ -16,6 +16,7 @@ in all is not seen from here: `private.caveats` says so.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -61,7 +62,6 @@ class PrivateOptimizer:
         reduction: str = "mean",
         views: int = 1,
         chunk: int | None = None,
-        key: StreamKey | None = None,
     ) -> None:
         clipping = read_clipping(clip)
         self.noise_multiplier = numbers.positive(noise_multiplier, "noise_multiplier")
@@ -78,7 +78,8 @@ class PrivateOptimizer:
         self._sum = Sum(
             self.model.names, planned(self.model, clipping, self.noise_multiplier, expected, chunk)
         )
-        self._key = StreamKey.fresh() if key is None else key
+        self.model.lifts = reduction == "mean"
+        self._key, self._process = StreamKey.fresh(), os.getpid()
         self.steps, self._fresh = 0, True
 
     @property
@@ -94,7 +95,9 @@ class PrivateOptimizer:
             "that every step is counted, also one on an empty batch",
             "that no example changes another's gradient, through the model, the criterion or the loop",
             f"that the criterion takes the {self.reduction} over the rows of a backward pass",
-            "that losses, gradients and batch sizes are not published",
+            "that losses, gradients, batch sizes and the seed of torch's generators, which dropout draws "
+            "from, are not published",
+            *(("TAINTED: noise of a seed protects nobody",) if self._key.tainted else ()),
         )
 
     def zero_grad(self) -> None:
@@ -107,9 +110,9 @@ class PrivateOptimizer:
             self._sum.clear()
             self._fresh = False
         shares = self.model.shares()
-        rows = shares.examples * self._views
-        scale = rows if self.reduction == "mean" else 1
-        self._sum.add(shares, scale=scale / self._views)
+        check_parameters(self.model, self.optimizer)
+        rows = shares.examples * self._views if self.reduction == "mean" else 1
+        self._sum.add(shares, scale=rows / self._views / self.model.gain)
 
     def step(self, closure: Callable[[], Any] | None = None) -> None:
         """Add noise and move the parameters; without a backward pass before, a step on an empty batch."""
@@ -118,11 +121,23 @@ class PrivateOptimizer:
                 "A closure is evaluated as often as the optimizer likes, and each time costs a step.",
                 remedy="Use dp.learn.Private, which charges each, or an optimizer without closures.",
             )
+        if os.getpid() != self._process:
+            raise NotSound(
+                "In a forked process noise would be used a second time.",
+                remedy="Make the optimizer in the process that trains.",
+            )
         self.accumulate()
         tell(self.optimizer, self._sum.plan, self._sum.clip)
-        self._sum.release(self._key, self.steps)
-        self.optimizer.step()
+        # Whatever fails from here on, this noise is not used again.
         self.steps, self._fresh = self.steps + 1, True
+        self._sum.release(self._key, self.steps - 1)
+        self.optimizer.step()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise NotSound(
+            "A copy would use the same noise a second time.",
+            remedy="Make another PrivateOptimizer, or use dp.learn.Private, which can be saved.",
+        )
 
 
 def planned(
@@ -139,7 +154,9 @@ def planned(
     if not names:
         raise InvalidArgument("No parameter of the model requires a gradient.", remedy="Unfreeze some.")
     carried = (
-        clipping.noise_multiplier(noise_multiplier) if isinstance(clipping, Quantile) else noise_multiplier
+        clipping.noise_multiplier(noise_multiplier, expected)
+        if isinstance(clipping, Quantile)
+        else noise_multiplier
     )
     numerics = Numerics.of(
         sum(one.numel() for one in names),

@@ -28,6 +28,8 @@ SCRATCH = 1 << 18
 HELD, HELD_DEAR = 3, 4
 """Shares are held where they are at most so many times as many numbers as their factors: the second where
 products of factors cost more than the shares."""
+LONG = 1 << 16
+"""Entries from which a norm is summed in double precision."""
 LARGEST = 1 << 23
 """And so many in all: an allocator serves such blocks out of what it has; larger ones cost new pages."""
 
@@ -248,7 +250,9 @@ def held(part: Part, factors: int, sizes: tuple[int, ...]) -> bool:
 def squares(tensor: Tensor) -> Tensor:
     """The squared norm of each row."""
     flat = tensor.reshape(tensor.shape[0], -1)
-    return torch.linalg.vector_norm(flat, dim=1).square_()
+    # Long sums in single precision lose too much.
+    wide = torch.float64 if flat.shape[1] > LONG and flat.dtype == torch.float32 else None
+    return torch.linalg.vector_norm(flat, dim=1, dtype=wide).square_().to(tensor.dtype)
 
 
 def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -57,6 +57,8 @@ from dalenius.release.receipt import Entry, Receipt
 
 SAMPLE = 0
 """The first number of the paths of streams that batches are drawn from."""
+CHANCE = 7
+"""The first number of the paths of streams that seed torch's generators, a step each."""
 CHUNK = 512
 """The most examples of one backward pass, where nothing else is said."""
 WHOLE = 10**12
@@ -227,8 +229,9 @@ class Private(Kept):
 
     def _take_in(self) -> None:
         shares = self.model.shares()
+        check_parameters(self.model, self.optimizer)
         scale = shares.examples if self.reduction == "mean" else 1 / self._rows_each
-        self._sum.add(shares, scale=scale, real=self._real)
+        self._sum.add(shares, scale=scale / self.model.gain, real=self._real)
 
     def _evaluate(self, closure: Closure, number: int) -> None:
         self.zero_grad()
@@ -287,6 +290,11 @@ class Private(Kept):
         """Before the rehearsal: what buffers are, before they have seen anything."""
         self._still = self._still or Still(self.model.inner)
 
+    def settings(self) -> list[dict[str, Any]]:
+        """Of the optimizer, but for its parameters."""
+        groups = self.optimizer.param_groups
+        return [{key: one for key, one in group.items() if key != "params"} for group in groups]
+
     def begin(self) -> None:
         """Before the first batch: the charge."""
         if not self._begun:
@@ -313,6 +321,8 @@ class Private(Kept):
             if self._chance is not None:
                 set_chance(self._chance)
         self._chance = chance()
+        # What is random in the model, such as dropout, is as secret as the sample.
+        torch.manual_seed(self._key.stream(CHANCE, step, self._attempts.now(step)).integer(63))
         attempt = self._attempts.now(step) if self.sampling.redrawn else 0
         path = (SAMPLE, period, attempt, step) if attempt else (SAMPLE, period)
         return self.sampling.batch(step, self._key.stream(*path))
@@ -321,6 +331,7 @@ class Private(Kept):
         """Before a chunk is used: whose rows are real, and whether it is the last one of its batch."""
         alone = self.rehearsal is not None and self.rehearsal.alone
         self.model.watching, self.waiting, self._last = not alone, True, last
+        self.model.lifts = self.reduction == "mean" and self.rehearsal is None
         empty = part is not None and len(part) == 0
         self.model.rows = None if part is None else self._rows_each * max(1, len(part))
         self._real = torch.zeros(1, dtype=torch.float64) if empty else None

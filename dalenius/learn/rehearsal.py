@@ -75,6 +75,11 @@ class Rehearsal:
             weights[example] = 1
             shares.add(weights, totals)
             together.append(totals)
+        if not all(_norm(alone.values()) > 0 for alone in self._alone):
+            raise NotSound(
+                "In a rehearsal on made-up examples nothing had a gradient, so that nothing was seen.",
+                remedy="Pass synthetic=[…], made-up rows of which the model learns.",
+            )
         ratios = [_ratio(one, two) for one, two in zip(together, self._alone, strict=True)]
         self.reduction = next(
             (name for name, ratio in (("sum", 1), ("mean", 0.5)) if _all(ratios, ratio, limit)), None
@@ -101,8 +106,7 @@ def _norm(gradients: Any) -> float:
 
 
 def _ratio(one: dict[Tensor, Tensor], two: dict[Tensor, Tensor]) -> float:
-    length = _norm(two.values())
-    return _norm(one.values()) / length if length else 1.0
+    return _norm(one.values()) / _norm(two.values())
 
 
 def _all(ratios: list[float], wanted: float, limit: float) -> bool:

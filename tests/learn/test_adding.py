@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from dalenius.errors import NotSound
 from dalenius.learn.clipping import Absolute
 from dalenius.learn.numerics import Numerics
-from dalenius.noise.stream import StreamKey
 
 from .runs import data, flat, network, run_of, stepper, train
 
@@ -85,15 +84,6 @@ def test_a_run_and_an_optimizer_of_ones_own_agree() -> None:
     nn.CrossEntropyLoss()(mine.model(rows[0]), rows[1]).backward()
     mine.step()
     torch.testing.assert_close(flat(model), flat(other), rtol=0, atol=1e-5)
-
-
-def test_one_key_gives_one_noise() -> None:
-    key, moved = StreamKey.fresh(), []
-    for _ in range(2):
-        model = network()
-        stepper(model, key=key).step()
-        moved.append(flat(model))
-    assert torch.equal(*moved)
 
 
 # The numerical model.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dalenius.errors import InvalidArgument
 from dalenius.learn.adaptive import Quantile
 from dalenius.learn.adding import Plan, Sum
 from dalenius.learn.clipping import Absolute, Automatic, Clipping, Flat, PerLayer, shortened
@@ -234,9 +235,31 @@ def test_no_architecture_lets_what_is_no_number_out(architecture: Architecture) 
 
 def test_a_count_is_paid_for_by_noise_on_gradients() -> None:
     rule = Quantile(1, count_scale=10)
-    carried = rule.noise_multiplier(Fraction(2))
-    assert 1 / float(carried) ** 2 + 1 / 10**2 <= 1 / 2**2
-    assert float(carried) == pytest.approx((1 / 4 - 1 / 100) ** -0.5, rel=1e-9)
+    carried = rule.noise_multiplier(Fraction(2), Fraction(64))
+    moved = 1 + 128 * (5 * 2**-18 + 2**-16)
+    assert 1 / float(carried) ** 2 + moved**2 / 10**2 <= 1 / 2**2
+    assert float(carried) == pytest.approx((1 / 4 - moved**2 / 100) ** -0.5, rel=1e-9)
+
+
+def test_a_count_moves_little_where_all_norms_move_a_little() -> None:
+    rule, n = Quantile(1), 1000
+    low, high = (int(rule.inside(torch.full((n,), 1 + off), 1.0).sum()) for off in (-(2**-20), 2**-20))
+    assert abs(low - high) <= 2**16 * n * (5 * 2**-18 + 2**-16)
+
+
+def test_a_bound_does_not_go_where_floats_end() -> None:
+    from dalenius.noise.stream import StreamKey
+
+    rule, key, clip = Quantile(1, rate=10), StreamKey.fresh(), 1.0
+    for step in range(50):
+        clip = rule.next(clip, 1000 * 2**16, Fraction(1000), key.stream(2, step))
+    assert clip == 2.0**-32
+
+
+@pytest.mark.parametrize("clip", [2**-41, 2**41, 1e-36])
+def test_a_bound_where_floats_end_is_refused(clip: float) -> None:
+    with pytest.raises(InvalidArgument, match="between"):
+        Flat(clip)
 
 
 def test_a_bound_goes_to_the_quantile() -> None:
@@ -245,6 +268,6 @@ def test_a_bound_goes_to_the_quantile() -> None:
     rule, key, clip = Quantile(10, quantile=0.5, rate=0.3, count_scale=1), StreamKey.fresh(), 10.0
     lengths = torch.arange(1, 1001) / 1000
     for step in range(60):
-        short = int(torch.where(lengths <= clip, 1, -1).sum())
+        short = int(rule.inside(lengths, clip).sum())
         clip = rule.next(clip, short, Fraction(1000), key.stream(2, step))
     assert clip == pytest.approx(0.5, abs=0.05)

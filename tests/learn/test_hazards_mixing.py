@@ -52,10 +52,20 @@ def test_means_over_the_tokens_of_a_batch_make_one_example_change_another() -> N
     assert (share_of_the_first(1) - share_of_the_first(2)).norm() > 0.1 * share_of_the_first(1).norm()
 
 
-def test_means_over_the_tokens_of_a_batch_are_refused() -> None:
+def test_means_over_the_tokens_of_a_batch_are_taken_over_each_example_first() -> None:
+    private = run_of(Tagger(), (WORDS, TAGS), synthetic=[(WORDS[0], TAGS[0]), (WORDS[5], TAGS[5])])
+    train(private)
+    assert private.steps == 3
+
+
+def test_means_over_the_tokens_of_a_batch_by_hand_are_refused() -> None:
+    def criterion(out: Tensor, tags: Tensor) -> Tensor:
+        lost = functional.cross_entropy(out, tags, ignore_index=-100, reduction="none")
+        return lost.sum() / (tags >= 0).sum()
+
     synthetic = [(WORDS[0], TAGS[0]), (WORDS[5], TAGS[5])]
     with pytest.raises(NotSound, match="rehearsal") as caught:
-        train(run_of(Tagger(), (WORDS, TAGS), synthetic=synthetic))
+        train(run_of(Tagger(), (WORDS, TAGS), synthetic=synthetic), criterion)
     assert "each example's own tokens" in caught.value.remedy
 
 
