@@ -48,7 +48,7 @@ class Model:
 
 MODELS = (
     Model("logistic regression", lambda: nn.Linear(784, 10), (784,), 1024, 15, 1.0, 2.0, 0.0),
-    Model("CNN", cnn, (1, 28, 28), 1024, 20, 1.0, 0.5, 0.9),
+    Model("CNN", cnn, (1, 28, 28), 1024, 12, 1.0, 0.25, 0.9),
 )
 
 

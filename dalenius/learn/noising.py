@@ -25,7 +25,7 @@ from dalenius.noise.stream import StreamKey
 
 CHUNK = 1 << 17
 """Numbers that are worked on at a time."""
-PIECE = 1 << 19
+PIECE = 1 << 20
 """Draws at a time."""
 SMALL = 1 << 17
 """Tensors below this size share a stream, as every stream has its beginnings."""

@@ -28,8 +28,8 @@ SCRATCH = 1 << 18
 HELD, HELD_DEAR = 3, 4
 """Shares are held where they are at most so many times as many numbers as their factors: the second where
 products of factors cost more than the shares."""
-LONG = 1 << 16
-"""Entries from which a norm is summed in double precision."""
+LONG = 1 << 12
+"""Entries of which a norm is made at once."""
 LARGEST = 1 << 23
 """And so many in all: an allocator serves such blocks out of what it has; larger ones cost new pages."""
 
@@ -248,11 +248,14 @@ def held(part: Part, factors: int, sizes: tuple[int, ...]) -> bool:
 
 
 def squares(tensor: Tensor) -> Tensor:
-    """The squared norm of each row."""
+    """The squared norm of each row; a long one out of parts, as long sums in single precision lose much."""
     flat = tensor.reshape(tensor.shape[0], -1)
-    # Long sums in single precision lose too much.
-    wide = torch.float64 if flat.shape[1] > LONG and flat.dtype == torch.float32 else None
-    return torch.linalg.vector_norm(flat, dim=1, dtype=wide).square_().to(tensor.dtype)
+    whole = flat.shape[1] // LONG * LONG
+    if not whole:
+        return torch.linalg.vector_norm(flat, dim=1).square_()
+    parts = torch.linalg.vector_norm(flat[:, :whole].unflatten(1, (-1, LONG)), dim=2)
+    rest = torch.linalg.vector_norm(flat[:, whole:], dim=1).double()
+    return (parts.double().square_().sum(1) + rest.square_()).to(tensor.dtype)
 
 
 def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:
