@@ -74,6 +74,16 @@ class Lifted(torch.autograd.Function):
         return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None
 
 
+def _eager(call: Any) -> Any:
+    """Not compiled, from outside or inside: a compiled graph has no place for the parts of examples."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with torch.compiler.set_stance("force_eager"):
+            return call(*args, **kwargs)
+
+    return torch.compiler.disable(run)
+
+
 class Watched(nn.Module):
     """The model, watched. Called as the model is; the batch is the first dimension of its inputs."""
 
@@ -82,6 +92,7 @@ class Watched(nn.Module):
         self.inner, self._each, self._dim = model, rows_per_example, batch_dim
         names: dict[Tensor, str] = {one: name for name, one in model.named_parameters() if one.requires_grad}
         self._tape = Tape(names)
+        self._compiled = any(type(one).__name__ == "OptimizedModule" for one in model.modules())
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
         self.rows: int | None = None
@@ -94,6 +105,11 @@ class Watched(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's."""
+        if self._compiled or torch.compiler.is_compiling():
+            return _eager(self._forward)(*args, **kwargs)
+        return self._forward(*args, **kwargs)
+
+    def _forward(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [*tensors_in(args), *tensors_in(kwargs)]
         rows = self.given = tensors[0].shape[self._dim]
         if not torch.is_grad_enabled() or not self.watching:
