@@ -31,6 +31,10 @@ def read_dataset(dataset: Any) -> Any:
     if isinstance(dataset, Tensor):
         dataset = (dataset,)
     if isinstance(dataset, tuple | list) and dataset and all(isinstance(one, Tensor) for one in dataset):
+        if len({len(one) if one.dim() else 0 for one in dataset}) > 1:
+            raise InvalidArgument(
+                "These tensors do not have one row for each other's.", remedy="Pass tensors of one length."
+            )
         return TensorDataset(*dataset)
     if isinstance(dataset, IterableDataset) or not all(
         hasattr(dataset, n) for n in ("__len__", "__getitem__")

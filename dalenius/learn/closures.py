@@ -52,6 +52,14 @@ def several(step: Loss, count: int) -> Loss:
     return Gaussian(Fraction(math.isqrt(math.floor(square)), 2**32), relation=step.relation)
 
 
+def for_each(multiplier: Fraction, count: int) -> Fraction:
+    """The noise of each of so many releases that together cost one of this multiplier, or a little less."""
+    if count == 1:
+        return multiplier
+    raised = multiplier + Fraction(1, 2**31)
+    return Fraction(math.isqrt(math.ceil(raised**2 * count * 2**64)) + 1, 2**32)
+
+
 def check_closure(closure: Closure | None, count: int) -> None:
     """An optimizer that asks for several gradients needs to be able to."""
     if closure is None and count > 1:

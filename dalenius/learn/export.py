@@ -73,11 +73,12 @@ def read_receipt(path: str | os.PathLike[str]) -> Receipt:
     try:
         with library.safe_open(path, framework="pt") as file:
             stated = (file.metadata() or {}).get(RECEIPT)
-    except library.SafetensorError:
+    except (library.SafetensorError, OSError):
         stated = None
     if stated is None:
         raise InvalidArgument(
-            f"{Path(path).name} has no receipt.", remedy="Pass a file that private.export wrote."
+            f"{Path(path).name} is not there or has no receipt.",
+            remedy="Pass a file that private.export wrote.",
         )
     return Receipt.read(**json.loads(stated))
 

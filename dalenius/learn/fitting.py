@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dalenius.errors import InvalidArgument
 from dalenius.learn.clipping import Clipping
 from dalenius.learn.private import Private
 from dalenius.ledger.account import Account
@@ -66,13 +67,23 @@ def fit(
     asked = criterion or nn.CrossEntropyLoss()
     device = next(iter(private.model.names)).device
     with _bar(private, progress) as advance:
-        for *inputs, target in private.loader:
+        for batch_at_hand in private.loader:
+            *inputs, target = _pair(batch_at_hand)
             private.zero_grad()
             outputs = private.model(*(one.to(device) for one in inputs))
             asked(outputs, target.to(device)).backward()
             private.step()
             advance()
     return private
+
+
+def _pair(batch: Any) -> Any:
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        raise InvalidArgument(
+            "Rows must be inputs and a target.",
+            remedy="Pass (x, y), or write the loop with dp.learn.Private.",
+        )
+    return batch
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dalenius.errors import NotSound
-from dalenius.learn.marks import MIXED, mark, replaced, tensors_in
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import Part, full
 from dalenius.learn.tape import Tape
 
@@ -96,7 +96,7 @@ class Watched(nn.Module):
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
         self.rows: int | None = None
-        self.lifts, self.gain, self.given = False, 1.0, 1
+        self.lifts, self.gain = False, 1.0
 
     @property
     def names(self) -> Mapping[Tensor, str]:
@@ -111,7 +111,17 @@ class Watched(nn.Module):
 
     def _forward(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [*tensors_in(args), *tensors_in(kwargs)]
-        rows = self.given = tensors[0].shape[self._dim]
+        if not tensors:
+            raise InvalidArgument("The model was given no tensor.", remedy="Pass it a batch of inputs.")
+        rows = tensors[0].shape[self._dim]
+        for one in tensors:
+            note_rows(one, rows)
+        result = self._run(args, kwargs, tensors, rows)
+        for one in tensors_in(result):
+            note_rows(one, rows)
+        return result
+
+    def _run(self, args: Any, kwargs: Any, tensors: list[Tensor], rows: int) -> Any:
         if not torch.is_grad_enabled() or not self.watching:
             return self.inner(*args, **kwargs)
         self._tape.open(rows // self._each, rows)

@@ -30,7 +30,7 @@ class Loader:
         private = self._private
         self._turn += 1
         private.ready()
-        with OwnMeans(lambda: private.model.rows or private.model.given):
+        with OwnMeans():
             if private.rehearses:
                 yield from self._rehearsed()
             private.begin()

@@ -22,6 +22,7 @@ MIXED = 0
 """The mark of a tensor that holds data of nobody knows whom."""
 _MARK = "_dalenius_outer"
 _DERIVED = "_dalenius_derived"
+_ROWS = "_dalenius_rows"
 _MADE = "_dalenius_made"
 
 
@@ -48,6 +49,17 @@ def make(tensor: Tensor) -> None:
 def made(tensor: Tensor) -> bool:
     """Whether it was said to be a constant."""
     return hasattr(tensor, _MADE)
+
+
+def note_rows(tensor: Tensor, rows: int) -> None:
+    """Say how many rows the batch has that it comes from."""
+    setattr(tensor, _ROWS, rows)
+
+
+def rows_noted(tensor: Tensor) -> int | None:
+    """How many rows were said, if any."""
+    found: int | None = getattr(tensor, _ROWS, None)
+    return found
 
 
 def derive(tensor: Tensor) -> None:

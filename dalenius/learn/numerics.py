@@ -38,6 +38,13 @@ MOST = Fraction(1, 20)
 """A step whose sums may be off by more than this is refused."""
 
 
+def grid_bits(parameters: int, noise_multiplier: Fraction, norm: str) -> int:
+    """m: about as many as rounding asks for, and no more than noise leaves room for."""
+    apart = math.sqrt(parameters) if norm == "l2" else float(parameters)
+    room = WIDEST[norm] - math.ceil(math.log2(noise_multiplier))
+    return max(1, min(math.ceil(math.log2(apart)) + GRID, room))
+
+
 @dataclass(frozen=True)
 class Numerics:
     """So many steps of the grid make C; the rest of the clip is kept for errors."""
@@ -58,9 +65,14 @@ class Numerics:
     ) -> Numerics:
         """For sums of so many numbers, over an expected `batch` in chunks."""
         apart = math.sqrt(parameters) if norm == "l2" else float(parameters)
-        room = WIDEST[norm] - math.ceil(math.log2(noise_multiplier))
-        bits = max(1, min(math.ceil(math.log2(apart)) + GRID, room))
+        bits = grid_bits(parameters, noise_multiplier, norm)
         grid = Fraction(apart) / 2**bits
+        if grid > MOST / 2:
+            raise NotSound(
+                f"Noise of {float(noise_multiplier):.3g} times the bound, on {parameters} parameters, needs "
+                f"more than {WIDEST[norm]} bits.",
+                remedy="Allow a larger epsilon, more rows or fewer steps, or train fewer parameters.",
+            )
         examples = max(1.0, 2 * float(batch))
         inside = min(float(chunk), examples)
         chunks = examples / inside

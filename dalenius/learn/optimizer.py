@@ -67,12 +67,8 @@ class PrivateOptimizer:
         self.noise_multiplier = numbers.positive(noise_multiplier, "noise_multiplier")
         expected = numbers.positive(batch_size, "batch_size")
         self._views = numbers.count(views, "views")
-        if reduction not in REDUCTIONS:
-            raise InvalidArgument(
-                f"reduction is one of {' and '.join(REDUCTIONS)}.", remedy='Pass reduction="mean".'
-            )
         check_modules(model)
-        self.reduction, self.optimizer = reduction, optimizer
+        self.reduction, self.optimizer = read_reduction(reduction), optimizer
         self.model = Watched(model, rows_per_example=self._views)
         check_parameters(self.model, optimizer)
         self._sum = Sum(
@@ -85,7 +81,8 @@ class PrivateOptimizer:
     @property
     def loss(self) -> Loss:
         """What a step costs an example that takes part in it."""
-        return step_loss(self._sum.plan, self.noise_multiplier)
+        plan = self._sum.plan
+        return step_loss(plan.clipping.norm, self.noise_multiplier, plan.numerics.bits)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -169,15 +166,29 @@ def planned(
     return Plan(clipping, carried, expected, numerics, correlated)
 
 
-def step_loss(plan: Plan, noise_multiplier: Fraction) -> Loss:
-    """What a step costs an example that takes part."""
-    if plan.clipping.norm == "l2":
+def step_loss(norm: str, noise_multiplier: Fraction, bits: int) -> Loss:
+    """What a step costs an example that takes part, on a grid of which 2^bits steps make the bound."""
+    if norm == "l2":
         return Gaussian(noise_multiplier)
-    return DiscreteLaplace(plan.scale, sensitivity=2**plan.numerics.bits)
+    return DiscreteLaplace(noise_multiplier * (1 << bits), sensitivity=1 << bits)
+
+
+def read_reduction(reduction: str) -> str:
+    """What a criterion does with the losses of rows."""
+    if reduction not in REDUCTIONS:
+        raise InvalidArgument(
+            f"reduction is one of {' and '.join(REDUCTIONS)}.", remedy='Pass reduction="mean".'
+        )
+    return reduction
 
 
 def check_parameters(model: Watched, optimizer: torch.optim.Optimizer) -> None:
     """The optimizer moves what is trained, all of it and nothing else."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise InvalidArgument(
+            "optimizer must be an optimizer of torch.",
+            remedy="Pass torch.optim.SGD(model.parameters(), lr=…).",
+        )
     moved = {one for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
     left = [name for one, name in model.names.items() if one not in moved]
     if left:

@@ -21,31 +21,32 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from dalenius.errors import InvalidArgument, NotSound
+from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
 from dalenius.learn.adam import tell
 from dalenius.learn.adding import Plan, Sum
 from dalenius.learn.attempts import Attempts
 from dalenius.learn.averaging import Average
 from dalenius.learn.batches import Collate, Supply, read_dataset
 from dalenius.learn.clipping import Clipping, read_clipping
-from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, several
+from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, for_each, several
 from dalenius.learn.correlated import correlated
 from dalenius.learn.export import Still
 from dalenius.learn.gradients import Watched
 from dalenius.learn.keeping import Kept
 from dalenius.learn.loader import Loader
-from dalenius.learn.optimizer import check_parameters, planned, step_loss
+from dalenius.learn.numerics import grid_bits
+from dalenius.learn.optimizer import check_parameters, planned, read_reduction, step_loss
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
-from dalenius.learn.sampling import Poisson, RandomAllocation, Sampling, TruncatedPoisson
-from dalenius.learn.sampling.cyclic import Cyclic
+from dalenius.learn.sampling import Sampling
+from dalenius.learn.sampling.reading import asked
 from dalenius.learn.state import State, chance, set_chance
 from dalenius.ledger.account import Account
 from dalenius.losses.calibration import calibrate
@@ -63,12 +64,6 @@ CHUNK = 512
 """The most examples of one backward pass, where nothing else is said."""
 WHOLE = 10**12
 """More rows than there are."""
-SCHEMES: dict[str, type[Sampling]] = {
-    "poisson": Poisson,
-    "truncated_poisson": TruncatedPoisson,
-    "random_allocation": RandomAllocation,
-    "cyclic": Cyclic,
-}
 
 
 class Private(Kept):
@@ -106,20 +101,17 @@ class Private(Kept):
     ) -> None:
         check_modules(model)
         data = read_dataset(dataset)
-        more = {name: value for name, value in (("cap", cap), ("bands", bands)) if value is not None}
-        self.sampling = (
-            sampling
-            if isinstance(sampling, Sampling)
-            else _scheme(sampling)(
-                len(data),
-                batch_size=batch_size,
-                steps=steps,
-                epochs=epochs,
-                public_size=public_size,
-                units=units,
-                rows_per_unit=rows_per_unit,
-                **cast(Any, more),
-            )
+        self.sampling = asked(
+            sampling,
+            len(data),
+            batch_size=batch_size,
+            steps=steps,
+            epochs=epochs,
+            public_size=public_size,
+            units=units,
+            rows_per_unit=rows_per_unit,
+            cap=cap,
+            bands=bands,
         )
         self._views, self.chunk = numbers.count(views, "views"), numbers.count(chunk, "chunk")
         self._rows_each = self._views * (self.sampling.rows_per_unit or 1)
@@ -133,11 +125,12 @@ class Private(Kept):
         self.noise_multiplier = self._noise(clipping, noise_multiplier, epsilon)
         plan = self._plan(clipping, self.noise_multiplier)
         self._sum = Sum(self.model.names, plan)
-        self.step_loss = several(step_loss(plan, self.noise_multiplier), self._evaluations)
+        step = step_loss(clipping.norm, self.noise_multiplier, plan.numerics.bits)
+        self.step_loss = several(step, self._evaluations)
         self.account, self._by, self._purpose = account, by, purpose
         self.average = None if average is None else average.follow(optimizer)
         self.supply = Supply(data, collate, synthetic, views=self._views, each=self._rows_each)
-        self.rehearses, self.reduction = rehearse, reduction
+        self.rehearses, self.reduction = rehearse, read_reduction(reduction)
         self.rehearsal: Rehearsal | None = None
         self._entry: Entry | None = None
         self._key, self._attempts = StreamKey.fresh(), Attempts()
@@ -145,7 +138,16 @@ class Private(Kept):
         self._still: Still | None = None
         self.loader, self.steps, self.waiting, self._begun = Loader(self), 0, False, False
         if account is not None:
-            account.check(self.loss, by=by, purpose=purpose)
+            self._check_account(account)
+
+    def _check_account(self, account: Account) -> None:
+        if self.sampling.relation == "zero_out" and account.unit.relation != "zero_out":
+            raise RelationMismatch(
+                f"The number of rows is taken as public; it is private to an account for "
+                f"{account.unit.relation}.",
+                remedy="Pass public_size, a number of rows that may be published.",
+            )
+        account.check(self.loss, by=self._by, purpose=self._purpose)
 
     # What it costs.
 
@@ -190,12 +192,19 @@ class Private(Kept):
         if noise_multiplier is not None:
             return numbers.positive(noise_multiplier, "noise_multiplier")
 
-        def family(multiplier: Fraction) -> Loss:
-            step = step_loss(self._plan(clipping, multiplier), multiplier)
-            return self.sampling.loss(several(step, self._evaluations))
+        if clipping.norm == "l2" and not self.delta:
+            raise InvalidArgument(
+                "Gaussian noise keeps no promise without a delta.",
+                remedy="Pass delta, far below one over the number of people, or clip=dp.learn.Absolute(…).",
+            )
+        numbers_in_all = sum(one.numel() for one in self.model.names)
 
-        delta = 0 if self.delta is None else self.delta
-        return calibrate(family, epsilon=epsilon or 0, delta=delta, name="noise_multiplier")
+        def family(multiplier: Fraction) -> Loss:
+            bits = grid_bits(numbers_in_all, multiplier, clipping.norm)
+            return self.sampling.loss(step_loss(clipping.norm, multiplier, bits))
+
+        found = calibrate(family, epsilon=epsilon or 0, delta=self.delta or 0, name="noise_multiplier")
+        return for_each(found, self._evaluations)
 
     def _plan(self, clipping: Clipping, multiplier: Fraction) -> Plan:
         noise, expected = correlated(self.sampling, clipping, self._evaluations), self.sampling.expected
@@ -293,7 +302,7 @@ class Private(Kept):
     def settings(self) -> list[dict[str, Any]]:
         """Of the optimizer, but for its parameters."""
         groups = self.optimizer.param_groups
-        return [{key: one for key, one in group.items() if key != "params"} for group in groups]
+        return [{key: _plain(one) for key, one in group.items() if key != "params"} for group in groups]
 
     def begin(self) -> None:
         """Before the first batch: the charge."""
@@ -341,9 +350,6 @@ class Private(Kept):
         )
 
 
-def _scheme(name: str) -> type[Sampling]:
-    if name not in SCHEMES:
-        raise InvalidArgument(
-            f"sampling is one of {', '.join(SCHEMES)}.", remedy='Pass sampling="poisson", or a sampler.'
-        )
-    return SCHEMES[name]
+def _plain(setting: Any) -> Any:
+    """A rate that is a tensor may be changed in place."""
+    return setting.item() if isinstance(setting, torch.Tensor) and setting.numel() == 1 else setting

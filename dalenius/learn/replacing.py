@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from dalenius.errors import NotSound
+from dalenius.errors import InvalidArgument, NotSound
 
 GROUPS = 32
 
@@ -30,6 +30,8 @@ def mixing(model: nn.Module) -> list[tuple[str, Any]]:
 
 def check_modules(model: nn.Module) -> None:
     """Refuse a model with such a module."""
+    if not isinstance(model, nn.Module):
+        raise InvalidArgument("model must be a torch module.", remedy="Pass a torch.nn.Module.")
     found = mixing(model)
     if found:
         name, module = found[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 import torch
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.clipping import Flat
-from dalenius.learn.closures import Evaluated, check_closure, evaluations, several
+from dalenius.learn.closures import Evaluated, check_closure, evaluations, for_each, several
 from dalenius.learn.correlated import correlated
 from dalenius.learn.sampling.cyclic import Cyclic
 from dalenius.losses import Gaussian, Laplace
@@ -61,3 +63,11 @@ def test_several_releases_as_one_are_never_undercharged() -> None:
         one = several(Gaussian(3), count)
         assert isinstance(one, Gaussian) and one.noise_multiplier**2 * count <= 9
         assert one.noise_multiplier**2 * count == pytest.approx(9, rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 20, 1000])
+def test_noise_for_each_of_several_is_enough_and_no_more_than_that(count: int) -> None:
+    wanted = Fraction(1234567, 10**6)
+    together = several(Gaussian(for_each(wanted, count)), count)
+    assert isinstance(together, Gaussian)
+    assert wanted <= together.noise_multiplier <= wanted * (1 + Fraction(1, 10**8))

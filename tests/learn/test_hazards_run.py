@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from dalenius.errors import InvalidArgument, NotSound, QueryFailed
 from dalenius.learn.criteria import OwnMeans
+from dalenius.learn.marks import note_rows
 
 from .runs import data, flat, network, run_of, stepper, train
 
@@ -63,7 +64,8 @@ def test_means_are_over_each_row_first_and_plain_ones_stay_what_they_are() -> No
     logits, labels = torch.randn(4, 7, 3), torch.randint(3, (4, 7))
     labels[0, :5] = -100
     labels[1] = -100
-    with OwnMeans(lambda: 4):
+    note_rows(logits.requires_grad_(), 4)
+    with OwnMeans():
         found = functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
         whole = functional.cross_entropy(logits[:, 0], labels[:, 6].clamp(min=0))
         summed = functional.cross_entropy(logits[:, 0], labels[:, 6].clamp(min=0), reduction="sum")

@@ -35,12 +35,6 @@ from .resumable import (
     weights,
 )
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 # Deaths.
 
 

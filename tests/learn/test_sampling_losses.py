@@ -16,7 +16,6 @@ from dalenius.errors import InvalidArgument, NotSound, RelationMismatch, Unknown
 from dalenius.learn.sampling import (
     Poisson,
     RandomAllocation,
-    Sampling,
     TruncatedPoisson,
     WithoutReplacement,
     read,
@@ -25,17 +24,9 @@ from dalenius.losses import Gaussian, Laplace
 from dalenius.losses.loss import Loss
 from dalenius.noise.source import Source
 
+from .test_sampling import MADE, ROWS
+
 NULL: dict[str, Any] = {"relation": "zero_out"}
-ROWS = 6_123
-MADE: dict[str, Callable[[], Sampling]] = {
-    "poisson": lambda: Poisson(ROWS, batch_size=100, epochs=2, public_size=6_000),
-    "counted": lambda: Poisson(ROWS, batch_size=100, steps=7),
-    "truncated": lambda: TruncatedPoisson(
-        ROWS, batch_size=100, cap=98, steps=9, public_size=6_000, population=7_000
-    ),
-    "allocation": lambda: RandomAllocation(ROWS, batch_size=100, epochs=3, public_size=6_000),
-    "fixed": lambda: WithoutReplacement(ROWS, batch_size=100, epochs=1),
-}
 
 
 def test_losses_are_those_of_the_theorems() -> None:

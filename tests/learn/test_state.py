@@ -30,11 +30,6 @@ from .resumable import (
 )
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def test_files_are_for_their_owner_alone_from_the_start(tmp_path: Path, monkeypatch: Any) -> None:
     modes, save = [], torch.save
 

@@ -34,6 +34,11 @@ class Members(ABC):
     def count(self) -> int:
         """How many there are."""
 
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many rows they have in all."""
+
     @abstractmethod
     def rows_of(self, chosen: Ints, bits: Bits) -> Ints:
         """The rows that they bring."""
@@ -48,6 +53,11 @@ class Rows(Members):
     @property
     def count(self) -> int:
         """How many rows there are."""
+        return self.total
+
+    @property
+    def rows(self) -> int:
+        """The same."""
         return self.total
 
     def rows_of(self, chosen: Ints, bits: Bits) -> Ints:
@@ -68,6 +78,11 @@ class Units(Members):
     def count(self) -> int:
         """How many units have a row."""
         return self.sizes.size
+
+    @property
+    def rows(self) -> int:
+        """Those of all units."""
+        return self.order.size
 
     def rows_of(self, chosen: Ints, bits: Bits) -> Ints:
         """A line of `most` row numbers for each unit, −1 where it has fewer."""

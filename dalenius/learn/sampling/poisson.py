@@ -25,8 +25,7 @@ public fact about all data that may be met; data that break it are outside of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.sampling.choices import subset
@@ -35,7 +34,6 @@ from dalenius.learn.sampling.scheme import Sampling
 from dalenius.losses.loss import Loss
 from dalenius.noise.bits import Bits
 from dalenius.privacy import numbers
-from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
 
 
@@ -69,26 +67,11 @@ class TruncatedPoisson(Sampling, kind="truncated_poisson"):
         self,
         rows: int,
         *,
-        batch_size: int,
         cap: int,
         population: int | None = None,
-        steps: int | None = None,
-        epochs: Number | None = None,
-        public_size: int | None = None,
-        relation: Relation | None = None,
-        units: ArrayLike | None = None,
-        rows_per_unit: int | None = None,
+        **given: Any,
     ) -> None:
-        super().__init__(
-            rows,
-            batch_size=batch_size,
-            steps=steps,
-            epochs=epochs,
-            public_size=public_size,
-            relation=relation,
-            units=units,
-            rows_per_unit=rows_per_unit,
-        )
+        super().__init__(rows, **given)
         bound = self.size if population is None else numbers.count(population, "population")
         self._keep(cap=numbers.count(cap, "cap"), population=bound)
         if self.members.count > bound:

@@ -1,4 +1,4 @@
-"""A sampling from its public fields, as `Sampling.plain` gives them, and the data they are about."""
+"""A sampling by its name or as it is, and from its public fields, as `Sampling.plain` gives them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dalenius.errors import InvalidArgument, UnknownKind
+from dalenius.learn.sampling.cyclic import Cyclic
+from dalenius.learn.sampling.fixed import WithoutReplacement
+from dalenius.learn.sampling.poisson import TruncatedPoisson
 from dalenius.learn.sampling.scheme import VERSION, Sampling
 
 
@@ -32,3 +35,35 @@ def read(plain: Mapping[str, Any], *, rows: int, units: ArrayLike | None = None)
             remedy="Pass the same data, or start a new run.",
         )
     return found
+
+
+def asked(
+    sampling: str | Sampling, rows: int, *, cap: int | None, bands: int | None, **given: Any
+) -> Sampling:
+    """A sampling of so many rows, by its name; one that was made is taken if it was made for them."""
+    if isinstance(sampling, Sampling):
+        if sampling.members.rows != rows:
+            raise InvalidArgument(
+                "This sampling was made for data of another length.",
+                remedy="Make it with len(dataset) rows, or pass its name.",
+            )
+        return sampling
+    names = sorted(name for name, kind in Sampling.kinds.items() if kind is not WithoutReplacement)
+    if sampling not in names:
+        raise InvalidArgument(
+            f"sampling is one of {', '.join(names)}.", remedy='Pass sampling="poisson", or a sampling.'
+        )
+    kind = Sampling.kinds[sampling]
+    more: dict[str, Any] = {"cap": cap, "bands": bands}
+    for name, owner in (("cap", TruncatedPoisson), ("bands", Cyclic)):
+        if more[name] is None:
+            del more[name]
+        elif kind is not owner:
+            raise InvalidArgument(
+                f"{name} is for sampling={owner.kind!r}.", remedy=f"Leave {name} out, or pass that sampling."
+            )
+    if kind is TruncatedPoisson and cap is None:
+        raise InvalidArgument(
+            f"sampling={sampling!r} cuts batches to a cap.", remedy="Pass cap, such as 1.5 times batch_size."
+        )
+    return kind(rows, **given, **more)
