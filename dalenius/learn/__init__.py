@@ -5,7 +5,7 @@
     parts, gradients              norms and weighted sums of these, without ever holding all of them
     clipping, adding, noising     clipped sums of a batch, and the noise on them; numerics is their model
     sampling, loader              how batches are drawn, and what that makes of the loss
-    rehearsal, private, fitting   the run: rehearsed, charged, trained
+    rehearsal, costing, private   the run: rehearsed, charged, trained; fitting does it in one call
     attempts, journal, state      a run that is broken off goes on: the same noise, or another charge
     keeping, export               what is kept: a secret state, weights with their receipt
 

@@ -12,42 +12,24 @@ from typing import Any
 import torch
 
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.learn.adding import Sum
 from dalenius.learn.attempts import SEAL, Attempts, sealed
-from dalenius.learn.averaging import Average
+from dalenius.learn.costing import Costed
 from dalenius.learn.export import Still, write_weights
-from dalenius.learn.gradients import Watched
-from dalenius.learn.sampling import Sampling
 from dalenius.learn.state import State, chance, line_of
 from dalenius.noise.stream import StreamKey
-from dalenius.release.receipt import Entry, Receipt
+from dalenius.release.receipt import Entry
 
 
-class Kept:
+class Kept(Costed):
     """A run that can be exported, saved and taken up again."""
 
-    model: Watched
-    optimizer: torch.optim.Optimizer
-    sampling: Sampling
     steps: int
     reduction: str
-    rehearses: bool
     chunk: int
-    average: Average | None
     _views: int
-    _sum: Sum
-    _key: StreamKey
-    _attempts: Attempts
-    _entry: Entry | None
     _begun: bool
     _still: Still | None
     _chance: Any
-    _evaluations: int
-
-    @property
-    def receipt(self) -> Receipt:
-        """What is said of all that leaves."""
-        raise NotImplementedError
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write weights and receipt, to publish: the averages, where the run keeps an average.

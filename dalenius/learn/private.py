@@ -28,20 +28,19 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
 from dalenius.learn.adding import Plan, Sum
 from dalenius.learn.attempts import Attempts
 from dalenius.learn.averaging import Average
 from dalenius.learn.batches import Collate, Supply, read_dataset
 from dalenius.learn.clipping import Clipping, read_clipping
-from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, for_each, several
+from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, several
 from dalenius.learn.correlated import correlated
 from dalenius.learn.export import Still
 from dalenius.learn.gradients import Watched
 from dalenius.learn.keeping import Kept
 from dalenius.learn.loader import Loader
-from dalenius.learn.numerics import grid_bits
 from dalenius.learn.optimizer import check_parameters, planned, read_reduction, step_loss
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
@@ -49,12 +48,10 @@ from dalenius.learn.sampling import Sampling
 from dalenius.learn.sampling.reading import asked
 from dalenius.learn.state import State, chance, set_chance
 from dalenius.ledger.account import Account
-from dalenius.losses.calibration import calibrate
-from dalenius.losses.loss import Loss
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.release.receipt import Entry, Receipt
+from dalenius.release.receipt import Entry
 
 SAMPLE = 0
 """The first number of the paths of streams that batches are drawn from."""
@@ -139,72 +136,6 @@ class Private(Kept):
         self.loader, self.steps, self.waiting, self._begun = Loader(self), 0, False, False
         if account is not None:
             self._check_account(account)
-
-    def _check_account(self, account: Account) -> None:
-        if self.sampling.relation == "zero_out" and account.unit.relation != "zero_out":
-            raise RelationMismatch(
-                f"The number of rows is taken as public; it is private to an account for "
-                f"{account.unit.relation}.",
-                remedy="Pass public_size, a number of rows that may be published.",
-            )
-        account.check(self.loss, by=self._by, purpose=self._purpose)
-
-    # What it costs.
-
-    @property
-    def loss(self) -> Loss:
-        """Of the whole run, which is charged before its first step, and of steps that were charged again."""
-        planned, more = self.sampling.loss(self.step_loss), self._attempts.more
-        return planned + self.sampling.again(self.step_loss) * more if more else planned
-
-    @property
-    def spent(self) -> Loss:
-        """The same: a run is charged as a whole."""
-        return self.loss
-
-    @property
-    def receipt(self) -> Receipt:
-        """What is said of all that leaves: by weights that are published, or anything computed from them."""
-        plan, more = self._sum.plan, self._attempts.more
-        again = (f"steps made again with fresh noise, each charged by itself: {more}",) if more else ()
-        return Receipt(
-            loss=self.loss,
-            mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",
-            numerics=str(plan.numerics),
-            unit=None if self.account is None else self.account.unit_for(self.loss),
-            entry=self._entry,
-            bounds=(plan.clipping.how, *self.sampling.notes, *again),
-            postprocessing=(
-                type(self.optimizer).__name__,
-                *(() if self.average is None else (self.average.how,)),
-            ),
-            tainted=self._key.tainted,
-            delta=self.delta,
-            warnings=() if self.rehearses else ("the loop was not rehearsed",),
-        )
-
-    def _noise(self, clipping: Clipping, noise_multiplier: Number | None, epsilon: Number | None) -> Fraction:
-        if (noise_multiplier is None) == (epsilon is None):
-            raise InvalidArgument(
-                "A run has a target epsilon or a noise multiplier.",
-                remedy="Pass one of epsilon and noise_multiplier.",
-            )
-        if noise_multiplier is not None:
-            return numbers.positive(noise_multiplier, "noise_multiplier")
-
-        if clipping.norm == "l2" and not self.delta:
-            raise InvalidArgument(
-                "Gaussian noise keeps no promise without a delta.",
-                remedy="Pass delta, far below one over the number of people, or clip=dp.learn.Absolute(…).",
-            )
-        numbers_in_all = sum(one.numel() for one in self.model.names)
-
-        def family(multiplier: Fraction) -> Loss:
-            bits = grid_bits(numbers_in_all, multiplier, clipping.norm)
-            return self.sampling.loss(step_loss(clipping.norm, multiplier, bits))
-
-        found = calibrate(family, epsilon=epsilon or 0, delta=self.delta or 0, name="noise_multiplier")
-        return for_each(found, self._evaluations)
 
     def _plan(self, clipping: Clipping, multiplier: Fraction) -> Plan:
         noise, expected = correlated(self.sampling, clipping, self._evaluations), self.sampling.expected
@@ -311,14 +242,6 @@ class Private(Kept):
             self._begun = True
         if self._chance is not None:
             set_chance(self._chance)
-
-    def _charge(self, loss: Loss) -> Entry | None:
-        if self.account is None:
-            return None
-        with self.account.reserve(loss, by=self._by, purpose=self._purpose) as reservation:
-            line = reservation.line()
-            reservation.end("commit")
-        return line
 
     def drawn(self) -> NDArray[np.int64]:
         """The rows of the step at hand; those of a further attempt are drawn, and charged, by themselves."""
