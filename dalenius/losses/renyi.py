@@ -111,7 +111,7 @@ class RenyiProfile:
         named = [t for t in self.tried if t > 0]
         coarse = [2.0**k for k in range(-12, 31, 2)]
         start = min(coarse + named, key=cost)
-        near = min(_golden(lambda x: cost(math.exp(x)), math.log(start) - 1.5, math.log(start) + 1.5), 700.0)
+        near = min(golden(lambda x: cost(math.exp(x)), math.log(start) - 1.5, math.log(start) + 1.5), 700.0)
         return min((start, math.exp(near)), key=cost)
 
 
@@ -148,12 +148,12 @@ def _exponent(t: float, moment: float) -> arb:
     return ball(moment) + x * x.log() - (1 + x) * x.log1p()
 
 
-def _golden(cost: Callable[[float], float], low: float, high: float) -> float:
-    """A local minimum of a function of one variable; any point it returns is a valid order."""
+def golden(cost: Callable[[float], float], low: float, high: float, *, rounds: int = 40) -> float:
+    """Near a local minimum of a function of one variable, which need not be told apart from others."""
     share = (math.sqrt(5) - 1) / 2
     a, b = high - share * (high - low), low + share * (high - low)
     left, right = cost(a), cost(b)
-    for _ in range(40):
+    for _ in range(rounds):
         if left < right:
             high, b, right = b, a, left
             a = high - share * (high - low)

@@ -28,6 +28,7 @@ from fractions import Fraction
 import flint
 
 from dalenius.errors import RelationMismatch
+from dalenius.losses import renyi
 from dalenius.losses.fields import a_loss
 from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
@@ -87,16 +88,4 @@ def _around(epsilon: float, span: float) -> tuple[float, float]:
 
 def golden(cost: Callable[[float], float], low: float, high: float) -> float:
     """Near a least cost between two numbers."""
-    share = (math.sqrt(5) - 1) / 2
-    a, b = high - share * (high - low), low + share * (high - low)
-    left, right = cost(a), cost(b)
-    for _ in range(ROUNDS):
-        if left < right:
-            high, b, right = b, a, left
-            a = high - share * (high - low)
-            left = cost(a)
-        else:
-            low, a, left = a, b, right
-            b = low + share * (high - low)
-            right = cost(b)
-    return a if left < right else b
+    return renyi.golden(cost, low, high, rounds=ROUNDS)
