@@ -33,11 +33,13 @@ format: .venv/test.stamp
 clean:
 	rm -rf .venv
 
-.venv/demo.stamp: .venv/python.stamp pyproject.toml constraints.txt
+BUILT_FROM := pyproject.toml constraints.txt hatch_build.py dalenius/noise/kernel.c
+
+.venv/demo.stamp: .venv/python.stamp $(BUILT_FROM)
 	$(PIP) -e '.[plot]'
 	touch $@
 
-.venv/test.stamp: .venv/python.stamp pyproject.toml constraints.txt
+.venv/test.stamp: .venv/python.stamp $(BUILT_FROM)
 	$(PIP) -e '.[test]'
 	touch $@
 

@@ -17,18 +17,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dalenius.noise import onto
 from dalenius.noise.bits import Bits
 from dalenius.noise.exponential import Laplace
-from dalenius.noise.narrow import fill_rounded_gaussian
+from dalenius.noise.kernel import Grid
+from dalenius.noise.narrow import NarrowSampler, rounded_gaussian
 from dalenius.noise.sampler import Sampler
-from dalenius.noise.stream import StreamKey
 
 CHUNK = 1 << 17
 """Numbers that are worked on at a time."""
 PIECE = 1 << 20
 """Draws at a time."""
-SMALL = 1 << 17
+SMALL = 1 << 22
 """Tensors below this size share a stream, as every stream has its beginnings."""
+WHOLE = torch.float32, torch.float64
+"""Types of sums that noise is added to where they lie, in one pass."""
 LIMIT = {torch.int32: 2**29, torch.int64: 2**61}
 """Where sums saturate, in steps."""
 
@@ -41,29 +44,35 @@ def together(totals: Iterable[Tensor]) -> list[list[Tensor]]:
 
 
 class Noise:
-    """Noise of a law, drawn into memory that is used again in every step, and blank in between."""
+    """Noise of a law, whose tables are made now and not in the first step."""
 
     def __init__(self, norm: str, scale: Fraction) -> None:
         """Rounded Gaussian of `scale` steps, or discrete Laplace, whose grid is finer: in 64 bits."""
-        self._gaussian, self._scale = norm == "l2", scale
-        self._room: NDArray[Any] = np.zeros(PIECE, np.int32 if self._gaussian else np.int64)
-        # The table of the law is made now, not in the first step.
-        self._draw(1, StreamKey.fresh().stream())
-        self._room.fill(0)
-
-    def _draw(self, size: int, bits: Bits) -> Tensor:
-        drawn = self._room[:size]
-        if self._gaussian:
-            fill_rounded_gaussian(drawn, self._scale, bits)
-        else:
-            _laplace(self._scale).fill(drawn, bits)
-        return torch.from_numpy(drawn)
+        gaussian = norm == "l2"
+        self._sampler = rounded_gaussian(scale) if gaussian else _laplace(scale)
+        self._room: NDArray[Any] = np.zeros(0, np.int32 if gaussian else np.int64)
+        """Used again in every step, and blank in between."""
 
     def add(self, totals: Sequence[Tensor], step: float, divisor: float, bits: Bits) -> None:
         """In place: (⌊total/step⌋ + noise)·step/divisor."""
+        if isinstance(self._sampler, NarrowSampler) and not self._sampler.more and _near(totals):
+            grid = Grid(step, LIMIT[torch.int32], step / divisor)
+            onto.add([one.detach().view(-1).numpy() for one in totals], self._sampler, bits, grid)
+            return
         for piece in _pieces(totals):
             add_steps(piece, self._draw(sum(one.numel() for one in piece), bits), step, divisor)
         self._room.fill(0)
+
+    def _draw(self, size: int, bits: Bits) -> Tensor:
+        if not self._room.size:
+            self._room = np.zeros(PIECE, self._room.dtype)
+        drawn = self._room[:size]
+        self._sampler.fill(drawn, bits)
+        return torch.from_numpy(drawn)
+
+
+def _near(totals: Sequence[Tensor]) -> bool:
+    return all(one.device.type == "cpu" and one.dtype in WHOLE for one in totals)
 
 
 def _pieces(totals: Sequence[Tensor]) -> Iterator[list[Tensor]]:
@@ -88,9 +97,7 @@ def add_steps(totals: Sequence[Tensor], noise: Tensor, step: float, divisor: flo
     """In whole steps, toward zero; what is no number was left out before."""
     limit, done = LIMIT[noise.dtype], 0
     for total in totals:
-        flat = total.detach().view(-1)
-        for start in range(0, flat.numel(), CHUNK):
-            part = flat[start : start + CHUNK]
+        for part in total.detach().view(-1).split(CHUNK):
             own = noise[done : done + part.numel()].to(part.device)
             done += part.numel()
             part.mul_(1 / step).clamp_(-limit, limit)

@@ -6,23 +6,17 @@ proposals, against a double with a proven margin nearly all others, and balls th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.noise import kernel
 from dalenius.noise.bits import Bits
-from dalenius.noise.law import Ints
+from dalenius.noise.kernel import GRAIN, Flags, Places, Slots
+from dalenius.noise.law import Floats, Ints
 from dalenius.noise.lazy import below
+from dalenius.noise.table import Table
 from dalenius.noise.tail import TailSampler
-
-GRAIN = 2.0**-32
-"""V is first known to so much."""
-
-Flags = NDArray[np.bool_]
-Slots = NDArray[np.unsignedinteger[Any]]
-Places = NDArray[np.integer[Any]]
 
 
 class Acceptance:
@@ -32,32 +26,25 @@ class Acceptance:
         self.law = tails.law
         self.table = tails.table
         self._tails = tails
+        self._lines = _lines(tails.table)
 
     def settle(self, slots: Slots, places: Places, source: Bits) -> tuple[Flags, Ints, Ints]:
-        """Which proposals pass, by their slots and places in bins; which are not of bins; those, made here.
+        """Which proposals pass, by their slots and places in bins; which are of tails; those, made here.
 
-        What a void slot proposes is 0, and never passes.
+        Of those of tails, as of void slots, the ones that cannot pass are not made.
         """
-        row = slots.astype(np.int64) - self.table.sure
-        far = (row >= self.table.doubtful).nonzero()[0]
-        found = np.zeros(far.size, np.int64)
-        if not far.size:
-            return self._inner(row, places, source), far, found
-        passed = np.empty(row.size, bool)
-        passed[far] = self._tails.propose(row[far] - self.table.doubtful, found, source)
-        inner = (row < self.table.doubtful).nonzero()[0]
-        passed[inner] = self._inner(row.take(inner), places.take(inner), source)
+        table = self.table
+        bits = source.words(slots.size, np.uint32)
+        passed, open_ = kernel.loops.settle(slots, places, bits, table.sure, self._lines)
+        row = slots[open_].astype(np.int64) - table.sure
+        of_tails = row >= table.doubtful
+        far, found = open_[of_tails], np.zeros(0, np.int64)
+        if far.size:
+            found, passed[far] = self._tails.propose(row[of_tails] - table.doubtful, bits[far], source)
+        near = open_[~of_tails]
+        if near.size:
+            passed[near] = self._closer(row[~of_tails], places[near], bits[near], source)
         return passed, far, found
-
-    def _inner(self, row: Ints, places: Places, source: Bits) -> Flags:
-        bits = source.words(row.size, np.uint32)
-        least = self.table.layers.take(row) + bits * GRAIN
-        along = self.table.slope.take(row) * places
-        yes = least + GRAIN <= self.table.low.take(row) + along
-        left = (~yes & (least < self.table.high.take(row) + along)).nonzero()[0]
-        if left.size:
-            yes[left] = self._closer(row[left], places[left], bits[left], source)
-        return yes
 
     def _closer(self, row: Ints, places: Places, bits: NDArray[np.uint32], source: Bits) -> Flags:
         """By doubles as near to C·W·f(k) as the law knows, and then by balls."""
@@ -81,3 +68,15 @@ class Acceptance:
             return above
 
         return below(height, source, bits, 32)
+
+
+def _lines(table: Table) -> Floats:
+    """Of all slots that are not sure: layer, both lines, slope. Nothing of a tail is sure to pass."""
+    lines = np.zeros((len(table.bins) - table.sure, 4))
+    lines[: table.doubtful] = np.stack([table.layers, table.low, table.high, table.slope], 1)
+    lines[table.doubtful :, 1] = -1
+    start = table.doubtful
+    for tail in table.tails:
+        lines[start : start + tail.slots, 2] = tail.bound
+        start += tail.slots
+    return lines

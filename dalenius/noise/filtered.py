@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.noise.bits import Bits
+from dalenius.noise.kernel import Narrow
 from dalenius.noise.lazy import GUARD, STEP, ball
-from dalenius.noise.narrow import Narrow, fill_rounded_gaussian
+from dalenius.noise.narrow import fill_rounded_gaussian
 
 CHUNK = 1 << 18
 """Numbers that are worked on at a time."""

@@ -22,20 +22,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.noise import kernel
 from dalenius.noise.acceptance import Acceptance
 from dalenius.noise.bits import Bits
 from dalenius.noise.exponential import Laplace
 from dalenius.noise.gaussian import RoundedGaussian
+from dalenius.noise.kernel import Bins, Narrow, Words
 from dalenius.noise.law import Ints, Law
 from dalenius.noise.reading import Number, hashable, positive
 from dalenius.noise.table import Table, lay_out
 from dalenius.noise.tail import TailSampler
 
-Narrow = NDArray[np.int32]
-Words = NDArray[np.uint32]
 Unsure = tuple[Ints, Words, Words]
 """Places in a vector, the slots drawn there, and the places in the bins of those."""
 
@@ -45,9 +44,11 @@ REST = 32 - BITS
 """Bits of a word that are left for the integer within a bin."""
 FINENESS = (64, 128, 256)
 """Bins of the first that leaves them narrow enough for one word a draw, or else of the first."""
-CHUNK = 1 << 16
+REACH = 12
+"""Bins go on until tails are as good as never drawn from."""
+CHUNK = 1 << 17
 """Draws that are worked on at a time."""
-GROUP = 1 << 22
+GROUP = 1 << 20
 """Draws whose doubtful slots are settled together."""
 MOST = 2**30 - 1
 """Where values saturate."""
@@ -59,7 +60,12 @@ KEPT = 16
 
 def fill_rounded_gaussian(values: Narrow, scale: Number, bits: Bits) -> None:
     """Overwrite with P(k) = Φ((k + ½)/scale) − Φ((k − ½)/scale), scale at most 2²⁶."""
-    _made(RoundedGaussian, hashable(scale, "scale"), MOST_GAUSSIAN).fill(_flat(values), bits)
+    rounded_gaussian(scale).fill(_flat(values), bits)
+
+
+def rounded_gaussian(scale: Number) -> NarrowSampler:
+    """Of that law; made once for each scale."""
+    return _made(RoundedGaussian, hashable(scale, "scale"), MOST_GAUSSIAN)
 
 
 def fill_discrete_laplace(values: Narrow, scale: Number, bits: Bits) -> None:
@@ -71,75 +77,70 @@ class NarrowSampler:
     """Draws from a law with its mode at zero; immutable, so that threads may share it."""
 
     def __init__(self, law: Law, table: Table | None = None) -> None:
-        self.table = lay_out(law, bits=BITS, fineness=_fineness(law)) if table is None else table
+        self.table = _laid_out(law) if table is None else table
         self._acceptance = Acceptance(TailSampler(law, self.table))
-        self._firsts = self.table.bins.astype(np.int32) << np.int32(self.table.shift)
-        self._rest = np.uint32(32 - self.table.bits)
-        left = min(self.table.shift, 32 - self.table.bits)
-        self._mask = np.uint32((1 << left) - 1)
-        self._more = self.table.shift - left
-        self._unsure = np.uint32(self.table.sure << (32 - self.table.bits))
+        rest = 32 - self.table.bits
+        self._left = min(self.table.shift, rest)
+        self.more = self.table.shift - self._left
+        """Bits of places that are drawn by themselves, as words have no room for them."""
+        self.bins = Bins(
+            firsts=self.table.bins.astype(np.int32) << np.int32(self.table.shift),
+            rest=rest,
+            mask=0 if self.more else (1 << self._left) - 1,
+            unsure=self.table.sure << rest,
+        )
 
     def fill(self, values: Narrow, bits: Bits) -> None:
         """Overwrite a contiguous vector: the same values for the same bits and size."""
-        scratch = _Scratch(min(values.size, CHUNK))
+        words = np.empty(min(values.size, CHUNK), np.uint32)
         for start in range(0, values.size, GROUP):
-            self._fill(values[start : start + GROUP], bits, scratch)
-        scratch.wipe()
+            self._fill(values[start : start + GROUP], words, bits)
+        words.fill(0)
 
-    def _fill(self, values: Narrow, bits: Bits, scratch: _Scratch) -> None:
-        parts = [
-            self._propose(values[start : start + CHUNK], start, bits, scratch)
-            for start in range(0, values.size, CHUNK)
-        ]
-        todo, slots, places = (np.concatenate(part) for part in zip(*parts, strict=True))
+    def _fill(self, values: Narrow, words: Words, bits: Bits) -> None:
+        found = []
+        for start in range(0, values.size, CHUNK):
+            part = values[start : start + CHUNK]
+            todo, slots, places = self.propose(part, words[: part.size], bits)
+            found.append((todo + start, slots, places))
+        todo, slots, places = (np.concatenate(part) for part in zip(*found, strict=True))
+        left = values[todo]
+        self.settle(left, slots, places, bits)
+        values[todo] = left
+
+    def propose(self, values: Narrow, words: Words, bits: Bits) -> Unsure:
+        """An integer of the bin of each slot, by words that are drawn; where slots are not sure."""
+        bits.fill(words)
+        todo = kernel.loops.propose(words, values, self.bins)
+        slots, places = self.read(words.take(todo))
+        if self.more:
+            words &= np.uint32((1 << self._left) - 1)
+            words <<= np.uint32(self.more)
+            words |= bits.words(words.size, np.uint16) & np.uint16((1 << self.more) - 1)
+            values += words.view(np.int32)
+            places = words.take(todo)
+        return todo, slots, places
+
+    def read(self, words: Words) -> tuple[Words, Words]:
+        """Slots, and places in bins if those have no further bits."""
+        return words >> np.uint32(self.bins.rest), words & np.uint32(self.bins.mask)
+
+    def settle(self, values: Narrow, slots: Words, places: Words, bits: Bits) -> None:
+        """Draw again what does not pass, until all that was proposed by slots that are not sure is sure."""
+        todo = np.arange(values.size)
         while todo.size:
             passed, far, found = self._acceptance.settle(slots, places, bits)
             values[todo[far]] = np.minimum(np.maximum(found, -MOST), MOST)
-            todo = todo.take((~passed).nonzero()[0])
+            todo = todo[~passed]
             fresh = np.empty(todo.size, np.int32)
-            again, slots, places = self._propose(fresh, 0, bits, _Scratch(todo.size))
+            again, slots, places = self.propose(fresh, np.empty(todo.size, np.uint32), bits)
             values[todo] = fresh
             todo = todo[again]
 
-    def _propose(self, values: Narrow, start: int, bits: Bits, scratch: _Scratch) -> Unsure:
-        """An integer of the bin of each slot; where, from `start` on, the slots are not sure."""
-        words, index, flags = scratch.first(values.size)
-        bits.fill(words)
-        np.right_shift(words, self._rest, out=index, casting="unsafe")
-        self._firsts.take(index, out=values, mode="clip")
-        np.greater_equal(words, self._unsure, out=flags)
-        todo = flags.nonzero()[0]
-        words &= self._mask
-        if self._more:
-            self._lengthen(words, bits)
-        values += words.view(np.int32)
-        return todo + start, index.take(todo).astype(np.uint32), words.take(todo)
 
-    def _lengthen(self, words: Words, bits: Bits) -> None:
-        """Further bits of the place in a bin, where the slots left too few."""
-        words <<= np.uint32(self._more)
-        words |= bits.words(words.size, np.uint16) & np.uint16((1 << self._more) - 1)
-
-
-class _Scratch:
-    """Arrays that are used again for every chunk."""
-
-    def __init__(self, size: int) -> None:
-        self._words = np.empty(size, np.uint32)
-        self._index = np.empty(size, np.intp)
-        self._flags = np.empty(size, np.bool_)
-
-    def first(self, size: int) -> tuple[Words, NDArray[np.intp], NDArray[np.bool_]]:
-        return self._words[:size], self._index[:size], self._flags[:size]
-
-    def wipe(self) -> None:
-        for array in (self._words, self._index, self._flags):
-            array.fill(0)
-
-
-def _fineness(law: Law) -> int:
-    return next((fine for fine in FINENESS if law.spread / fine < 2 << REST), FINENESS[0])
+def _laid_out(law: Law) -> Table:
+    fineness = next((fine for fine in FINENESS if law.spread / fine < 2 << REST), FINENESS[0])
+    return lay_out(law, bits=BITS, fineness=fineness, reach=REACH)
 
 
 def _flat(values: Narrow) -> Narrow:

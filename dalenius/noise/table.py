@@ -61,6 +61,8 @@ class Tail:
     away: int
     block: int
     slots: int
+    bound: float
+    """No proposal passes whose V is as large: 2·L·C·f/n at its first integer, from above."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,18 @@ class Table:
         return self.layers.size
 
 
-def lay_out(law: Law, *, bits: int = BITS, fineness: int = FINENESS) -> Table:
-    """The table of a law. Fewer bits and wider bins give the same law with more doubt."""
+def lay_out(law: Law, *, bits: int = BITS, fineness: int = FINENESS, reach: int = 0) -> Table:
+    """The table of a law. Fewer bits and wider bins give the same law with more doubt.
+
+    Bins go on until one would fill a share 2^−reach of a slot: then fewer draws are left to tails.
+    """
     shift = max(0, int(law.spread / fineness).bit_length() - 1)
     with flint.ctx.workprec(PRECISION):
-        right = _side(law, 1, shift, bits, 0.0)
-        sides = [right] if law.one_sided else [right, _side(law, -1, shift, bits, float(right.high.sum()))]
+        share, most = 2.0 ** -(bits + reach), 1 << (bits - 2)
+        right = _side(law, 1, shift, share, most, 0.0)
+        sides = [right]
+        if not law.one_sided:
+            sides.append(_side(law, -1, shift, share, most, float(right.high.sum())))
     scale = _largest_scale(sides, shift, bits)
     needed = [_needed(side, scale, shift) for side in sides]
     sure = np.concatenate([_sure(side, scale, shift) for side in sides])
@@ -108,20 +116,25 @@ def lay_out(law: Law, *, bits: int = BITS, fineness: int = FINENESS) -> Table:
     bins[: slots.sum()] = np.concatenate([np.repeat(names, sure), np.repeat(names, open_slots)])
     low, high, slope = (np.repeat(line, open_slots) for line in _lines(sides, scale, shift))
     tails = tuple(
-        Tail(_first(side, shift), side.away, side.block, int(n[-1]))
+        Tail(_first(side, shift), side.away, side.block, int(n[-1]), _bound(side, scale, int(n[-1])))
         for side, n in zip(sides, needed, strict=True)
         if side.block
     )
     return Table(bits, shift, scale, bins, int(sure.sum()), layers.astype(float), low, high, slope, tails)
 
 
-def _side(law: Law, away: int, shift: int, bits: int, total: float) -> Side:
-    """Bins as long as one fills about a slot; `total` is the weight of those on the other side."""
+def _bound(side: Side, scale: float, slots: int) -> float:
+    full = float(np.nextafter(scale * side.high[-1], np.inf)) * 2.0 * side.block
+    return float(np.nextafter(full / slots, np.inf))
+
+
+def _side(law: Law, away: int, shift: int, share: float, most: int, total: float) -> Side:
+    """Bins as long as one has the share, at most so many; `total` is the weight of the other side."""
     ends: list[tuple[float, float]] = []
     while True:
         k = _nearest(away, len(ends), shift)
         ends.append(enclose(law.weight(k)))
-        if ends[-1][1] <= total * 2.0**-bits or len(ends) > 1 << (bits - 2):
+        if ends[-1][1] <= total * share or len(ends) > most:
             break
         total += ends[-1][1]
     low, high = np.array(ends).T

@@ -7,6 +7,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dalenius.noise.bits import Bits
+from dalenius.noise.kernel import GRAIN, Words
 from dalenius.noise.law import Ints, Law
 from dalenius.noise.lazy import below
 from dalenius.noise.table import Table, Tail
@@ -15,8 +16,6 @@ COINS = 63
 """Blocks that are drawn by arrays; what lies farther out, once in 2^63, is drawn by itself."""
 MOST = 2**63 - 1
 """Where values saturate."""
-GRAIN = 2.0**-32
-"""The acceptance variable V is first known to so much."""
 
 
 class TailSampler:
@@ -27,24 +26,24 @@ class TailSampler:
         self.table = table
         self._coins = coins
 
-    def propose(self, row: Ints, proposed: Ints, source: Bits) -> NDArray[np.bool_]:
-        """Overwrite what falls into a tail, by its row among the slots of tails, and say what passes."""
-        accepted = np.zeros(row.size, bool)
+    def propose(self, row: Ints, bits: Words, source: Bits) -> tuple[Ints, NDArray[np.bool_]]:
+        """An integer for each row among the slots of tails, and whether it passes; `bits` are V's first."""
+        proposed, accepted = np.zeros(row.size, np.int64), np.zeros(row.size, bool)
         start = 0
         for tail in self.table.tails:
             chosen = np.flatnonzero((row >= start) & (row < start + tail.slots))
             if chosen.size:
-                proposed[chosen], accepted[chosen] = self._draw(tail, chosen.size, source)
+                proposed[chosen], accepted[chosen] = self._draw(tail, bits[chosen], source)
             start += tail.slots
-        return accepted
+        return proposed, accepted
 
-    def _draw(self, tail: Tail, size: int, source: Bits) -> tuple[Ints, NDArray[np.bool_]]:
-        """J by trailing zeros of fair coins, the place in its block by raw bits, V by 32 bits at first."""
+    def _draw(self, tail: Tail, bits: Words, source: Bits) -> tuple[Ints, NDArray[np.bool_]]:
+        """J by trailing zeros of fair coins, the place in its block by raw bits."""
+        size = bits.size
         coins = source.words(size, np.uint64) | np.uint64(1 << self._coins)
         blocks = np.bitwise_count(coins ^ (coins - np.uint64(1))).astype(np.int64) - 1
         places = (source.words(size, np.uint64) & np.uint64(tail.block - 1)).astype(np.int64)
         k = tail.first + tail.away * (blocks * tail.block + places)
-        bits = source.words(size, np.uint32)
         with np.errstate(all="ignore"):
             value, off = self.law.estimate(k)
             unit = np.ldexp(self.table.scale * tail.block / tail.slots, (blocks + 1).astype(np.int32))

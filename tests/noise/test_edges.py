@@ -15,12 +15,14 @@ from flint import arb
 from dalenius import noise
 from dalenius.noise import selection
 from dalenius.noise import source as sources
+from dalenius.noise.acceptance import Acceptance
 from dalenius.noise.exponential import Laplace
 from dalenius.noise.gaussian import DiscreteGaussian, RoundedGaussian
 from dalenius.noise.law import Law
 from dalenius.noise.sampler import Sampler
 from dalenius.noise.source import Source
 from dalenius.noise.table import lay_out
+from dalenius.noise.tail import TailSampler
 
 LAWS: list[Law] = [
     Laplace(Fraction(1)),
@@ -93,9 +95,36 @@ def test_tails(law: Law) -> None:
             threshold = law.weight(k) * arb(table.scale) * 2 * tail.block / tail.slots
             for word in words_near(threshold):
                 source = Scripted([word])
-                values, answer = made._draw(tail, 1, source)
+                values, answer = made._draw(tail, np.array([word], np.uint32), source)
                 assert values[0] == k
                 assert agrees(bool(answer[0]), source, word, threshold)
+
+
+@pytest.mark.parametrize("reach", [0, 3, 12])
+@pytest.mark.parametrize("law", LAWS)
+def test_tails_as_a_whole(law: Law, reach: int) -> None:
+    """What is not made, because its V is beyond the bound of a tail, would not have passed."""
+    table = lay_out(law, reach=reach)
+    made, slot = Acceptance(TailSampler(law, table)), table.sure + table.doubtful
+    for tail in table.tails:
+        with flint.ctx.workprec(400):
+            # Words of 64 bits are ones: J = 0, and the second place of the first block.
+            k = tail.first + tail.away * min(1, tail.block - 1)
+            unit = arb(table.scale) * 2 * tail.block / tail.slots
+            assert law.weight(tail.first) * unit <= arb(tail.bound)
+            for word in {*words_near(law.weight(k) * unit), *words_near(arb(tail.bound))}:
+                source = Scripted([word])
+                passed, far, found = made.settle(np.array([slot]), np.zeros(1, np.int64), source)
+                assert agrees(bool(passed[0]), source, word, law.weight(k) * unit)
+                assert not far.size or found[0] == k
+        slot += tail.slots
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_longer_reach_leaves_less_to_tails(law: Law) -> None:
+    near, far = (lay_out(law, reach=reach) for reach in (0, 12))
+    left = [sum(tail.slots * min(1, tail.bound) for tail in table.tails) for table in (near, far)]
+    assert left[1] < left[0] / 30
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(2**40 - 1, 2**40), Fraction(1)])

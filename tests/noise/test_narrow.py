@@ -216,9 +216,8 @@ def test_saturation_is_as_unlikely_as_stated() -> None:
 def test_a_value_beyond_30_bits_saturates(monkeypatch: pytest.MonkeyPatch, value: int) -> None:
     """Reached by force: tails that are told to draw it, and to accept."""
 
-    def forced(self: TailSampler, row: np.ndarray, proposed: np.ndarray, source: object) -> np.ndarray:
-        proposed[:] = value
-        return np.ones(row.size, bool)
+    def forced(self: TailSampler, row: np.ndarray, bits: np.ndarray, source: object) -> tuple:
+        return np.full(row.size, value), np.ones(row.size, bool)
 
     monkeypatch.setattr(TailSampler, "propose", forced)
     law = RoundedGaussian(Fraction(2**20))

@@ -110,7 +110,7 @@ def test_a_value_beyond_63_bits_saturates(monkeypatch: pytest.MonkeyPatch) -> No
     made = tail.TailSampler(law, table, 1)
     monkeypatch.setattr(tail.TailSampler, "_farther", lambda self, source: 2**20)
     monkeypatch.setattr(tail.TailSampler, "_settle", lambda *a: True)
-    values, accepted = made._draw(table.tails[0], 64, active())
+    values, accepted = made._draw(table.tails[0], active().words(64, np.uint32), active())
     assert accepted[values == 2**63 - 1].all()
     assert (values == 2**63 - 1).any()
     assert values.min() > 0
