@@ -19,6 +19,8 @@ from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import Part, full
 from dalenius.learn.tape import Tape
 
+HALF = torch.float16, torch.bfloat16
+
 
 class Shares:
     """The gradients of the examples of one pass, by parameter."""
@@ -59,18 +61,20 @@ class Shares:
 
 
 class Lifted(torch.autograd.Function):
-    """What a model returns. Gradients come back times a gain: half precision rounds no 1/n of theirs."""
+    """What a model returns. Gradients come back times a gain, if half precision would round 1/n of theirs."""
 
     @staticmethod
     def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None) -> Tensor:
         """The same, in single precision at least."""
         ctx.gain, ctx.weights, ctx.dtype = gain, weights, result.dtype
-        return full(result) if result.dtype in (torch.float16, torch.bfloat16) else result.view_as(result)
+        return full(result) if result.dtype in HALF else result.view_as(result)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """Multiplied before it is cut to the precision of the model."""
-        g = full(gradients[0]) * ctx.gain
+        g = full(gradients[0])
+        # Outputs may be long, as those over a vocabulary are: not once more for nothing.
+        g = g if ctx.gain == 1.0 else g * ctx.gain
         return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None
 
 
@@ -92,6 +96,7 @@ class Watched(nn.Module):
         self.inner, self._each, self._dim = model, rows_per_example, batch_dim
         names: dict[Tensor, str] = {one: name for name, one in model.named_parameters() if one.requires_grad}
         self._tape = Tape(names)
+        self._half = any(one.dtype in HALF for one in model.parameters())
         self._compiled = any(type(one).__name__ == "OptimizedModule" for one in model.modules())
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
@@ -129,12 +134,17 @@ class Watched(nn.Module):
             mark(one, self._outer(one, rows))
         with self._tape:
             result = self.inner(*args, **kwargs)
-        self.gain = float(rows) if self.lifts else 1.0
+        half = self._half or torch.is_autocast_enabled(tensors[0].device.type)
+        self.gain = float(rows) if self.lifts and (half or self._coarse(result)) else 1.0
         return replaced(result, lambda one: self._left(one, rows) if one.requires_grad else one)
+
+    def _coarse(self, result: Any) -> bool:
+        coarse = any(one.dtype in HALF for one in tensors_in(result))
+        self.coarse = self.coarse or coarse
+        return coarse
 
     def _left(self, result: Tensor, rows: int) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
-        self.coarse = self.coarse or result.dtype in (torch.float16, torch.bfloat16)
         if self.weights is None:
             return Lifted.apply(result, self.gain, None)
         if not result.dim() or len(result) != rows:
