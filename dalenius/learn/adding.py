@@ -6,7 +6,6 @@ what is released is divided by the expected size of a batch. Nothing else leaves
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,10 +20,11 @@ from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Shares
 from dalenius.learn.noising import Noise, together
 from dalenius.learn.numerics import Numerics
+from dalenius.learn.totals import Totals
 from dalenius.noise.stream import StreamKey
 
-NOISE, COUNT = 1, 2
-"""The first numbers of the paths of streams: noise on a tensor, noise on the count of short gradients."""
+NOISE, COUNT, ADDRESSED = 1, 2, 3
+"""The first numbers of the paths of streams: noise on tensors, on the count of short gradients, on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,13 @@ class Plan:
         return self.noise_multiplier * (1 << self.numerics.bits)
 
 
-def _references(totals: Mapping[Tensor, Tensor], parameter: Tensor) -> tuple[int, int]:
-    """How many hold a total, and how many its memory, by views of it."""
-    total = totals[parameter]
-    return sys.getrefcount(total), torch._C._storage_Use_Count(total.untyped_storage()._cdata)
-
-
-def _blank(parameter: Tensor) -> Tensor:
-    return torch.zeros(parameter.shape, dtype=parameter.dtype, device=parameter.device)
-
-
 class Sum:
     """The sum of a logical batch, kept in the parameters' own buffers."""
 
     def __init__(self, names: Mapping[Tensor, str], plan: Plan) -> None:
         self.names, self.plan = names, plan
-        self._totals = {one: _blank(one) for one in names}
+        self._totals = Totals(names)
         self._fresh: set[Tensor] = set(names)
-        self._alone = _references(self._totals, next(iter(names)))
         self._noise = Noise(plan.clipping.norm, plan.scale)
         self._clip = float(plan.clipping.clip)
         self._short = 0
@@ -82,12 +71,7 @@ class Sum:
     def clear(self) -> None:
         """Before the first chunk of a batch."""
         self._fresh, self._short = set(self.names), 0
-        for parameter in self.names:
-            if parameter.grad is self._totals[parameter]:
-                parameter.grad = None
-            # Whoever keeps a gradient that was released must not see the next sum come about in it.
-            if _references(self._totals, parameter) != self._alone:
-                self._totals[parameter] = _blank(parameter)
+        self._totals.renew()
 
     def add(self, shares: Shares, *, scale: float = 1.0, real: Tensor | None = None) -> None:
         """One chunk: gradients of its backward pass times `scale`. What is not `real` counts nothing."""
@@ -123,7 +107,14 @@ class Sum:
         plan = self.plan
         step, divisor = self._clip / 2**plan.numerics.bits, float(plan.expected)
         past = list(islice(before, plan.correlated.bands - 1)) if plan.correlated is not None else []
-        for number, totals in enumerate(together(self.exact())):
+        self.exact()
+        here: list[Tensor] = []
+        for number, side in enumerate(self._totals.sides):
+            if plan.correlated is None and self._noise.reaches(side.flat):
+                self._noise.add_there(side.flat, step, divisor, key.addressed(ADDRESSED, *path, number))
+            else:
+                here += [self._totals[one] for one in side.parameters]
+        for number, totals in enumerate(together(here)):
             if plan.correlated is None:
                 self._noise.add(totals, step, divisor, key.stream(NOISE, *path, number))
             else:

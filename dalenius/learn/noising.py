@@ -10,19 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dalenius.noise import onto
+from dalenius.noise import addressed, onto
 from dalenius.noise.bits import Bits
+from dalenius.noise.chacha import Addressed
 from dalenius.noise.exponential import Laplace
 from dalenius.noise.kernel import Grid
 from dalenius.noise.narrow import NarrowSampler, rounded_gaussian
 from dalenius.noise.sampler import Sampler
+
+if TYPE_CHECKING:
+    from dalenius.learn.gpu.noise import DeviceNoise
 
 CHUNK = 1 << 17
 """Numbers that are worked on at a time."""
@@ -48,13 +52,14 @@ class Noise:
 
     def __init__(self, norm: str, scale: Fraction) -> None:
         """Rounded Gaussian of `scale` steps, or discrete Laplace, whose grid is finer: in 64 bits."""
-        gaussian = norm == "l2"
+        gaussian, self._scale = norm == "l2", scale
+        self._there: dict[torch.device, DeviceNoise] = {}
         self._sampler = rounded_gaussian(scale) if gaussian else _laplace(scale)
         self._room: NDArray[Any] = np.zeros(0, np.int32 if gaussian else np.int64)
         """Used again in every step, and blank in between."""
 
     def add(self, totals: Sequence[Tensor], step: float, divisor: float, bits: Bits) -> None:
-        """In place: (⌊total/step⌋ + noise)·step/divisor."""
+        """In place: (total by 1/step, cut toward zero, + noise)·step/divisor."""
         if isinstance(self._sampler, NarrowSampler) and not self._sampler.more and _near(totals):
             grid = Grid(step, LIMIT[torch.int32], step / divisor)
             onto.add([one.detach().view(-1).numpy() for one in totals], self._sampler, bits, grid)
@@ -62,6 +67,19 @@ class Noise:
         for piece in _pieces(totals):
             add_steps(piece, self._draw(sum(one.numel() for one in piece), bits), step, divisor)
         self._room.fill(0)
+
+    def reaches(self, total: Tensor) -> bool:
+        """Whether a GPU can draw the noise of a total by itself."""
+        return total.is_cuda and total.dtype in WHOLE and isinstance(self._sampler, NarrowSampler)
+
+    def add_there(self, total: Tensor, step: float, divisor: float, stream: Addressed) -> None:
+        """The same on a GPU, with noise by address."""
+        from dalenius.learn.gpu.noise import DeviceNoise
+
+        if total.device not in self._there:
+            self._there[total.device] = DeviceNoise(addressed.rounded_gaussian(self._scale), total.device)
+        grid = Grid(step, LIMIT[torch.int32], step / divisor)
+        self._there[total.device].add(total, stream, grid)
 
     def _draw(self, size: int, bits: Bits) -> Tensor:
         if not self._room.size:

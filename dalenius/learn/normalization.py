@@ -1,7 +1,13 @@
-"""Rules for normalization: its scale and shift are learned, what it normalizes by is each example's own."""
+"""Rules for normalization: its scale and shift are learned, what it normalizes by is each example's own.
+
+What is normalized is kept for the way back, beside what it is made from. Groups of channels need no such
+copy: B examples of G groups are normalized as one of B·G groups, with a scale and a shift for each example,
+and the gradients of these are the shares.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -41,6 +47,23 @@ class Scaled(torch.autograd.Function):
         aligned = _aligned(scale, x, ctx.dims)
         back = (g if aligned is None else g * aligned).to(x.dtype) if for_x else None
         return None, None, None, back, None, None
+
+
+class Each(torch.autograd.Function):
+    """A scale or a shift, once for each row of a batch; what comes back are the shares, for the tape."""
+
+    @staticmethod
+    def forward(ctx: Any, tape: Tape, rows: int, weight: Tensor) -> Tensor:
+        """One after the other."""
+        ctx.tape, ctx.weight, ctx.examples = tape, weight, tape.examples
+        return weight.repeat(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
+        """Nothing goes on."""
+        shares = full(gradients[0]).view(ctx.examples, -1, *ctx.weight.shape).sum(1)
+        ctx.tape.put(ctx.weight, Whole(shares))
+        return None, None, None
 
 
 def _affine(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
@@ -107,8 +130,14 @@ def group_norm(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[s
     """`functional.group_norm`: scale and shift of channels."""
     given = _read(("input", "num_groups", "weight", "bias", "eps"), args, kwargs)
     x, scale, shift = given["input"], given.get("weight"), given.get("bias")
-    normal = functional.group_norm(x, given["num_groups"], None, None, given.get("eps", 1e-5))
-    return _scaled(tape, normal, _outer(tape, func, x, scale, shift), 0, scale, shift)
+    groups, eps, outer = given["num_groups"], given.get("eps", 1e-5), _outer(tape, func, x, scale, shift)
+    rows, channels = x.shape[:2]
+    if outer != 1 or not tape.examples or rows % tape.examples or x.dtype != full(x).dtype:
+        normal = functional.group_norm(x, groups, None, None, eps)
+        return _scaled(tape, normal, outer, 0, scale, shift)
+    scales, shifts = (None if one is None else Each.apply(tape, rows, one) for one in (scale, shift))
+    sizes = 1, rows * channels, math.prod(x.shape[2:]), rows * groups
+    return torch.native_group_norm(x.contiguous(), scales, shifts, *sizes, eps)[0]
 
 
 def instance_norm(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
 from dalenius.noise import kernel
 from dalenius.noise.bits import Bits
-from dalenius.noise.kernel import GRAIN, Flags, Places, Slots
+from dalenius.noise.kernel import GRAIN, Flags, Places, Slots, Words
 from dalenius.noise.law import Floats, Ints
 from dalenius.noise.lazy import below
 from dalenius.noise.table import Table
@@ -26,42 +25,50 @@ class Acceptance:
         self.law = tails.law
         self.table = tails.table
         self._tails = tails
-        self._lines = _lines(tails.table)
+        self.lines = _lines(tails.table)
 
-    def settle(self, slots: Slots, places: Places, source: Bits) -> tuple[Flags, Ints, Ints]:
-        """Which proposals pass, by their slots and places in bins; which are of tails; those, made here.
+    def settle(self, slots: Slots, places: Places, bits: Words, source: Bits) -> tuple[Flags, Ints, Ints]:
+        """Which proposals pass, by slots, places in bins and the first bits of V, which go on in `source`.
 
-        Of those of tails, as of void slots, the ones that cannot pass are not made.
+        And which are of tails, and those, made here; of tails, as of void slots, what cannot pass is not.
         """
-        table = self.table
-        bits = source.words(slots.size, np.uint32)
-        passed, open_ = kernel.loops.settle(slots, places, bits, table.sure, self._lines)
-        row = slots[open_].astype(np.int64) - table.sure
-        of_tails = row >= table.doubtful
+        passed, open_ = self.by_lines(slots, places, bits)
+        row = slots[open_].astype(np.int64) - self.table.sure
+        of_tails = row >= self.table.doubtful
         far, found = open_[of_tails], np.zeros(0, np.int64)
         if far.size:
-            found, passed[far] = self._tails.propose(row[of_tails] - table.doubtful, bits[far], source)
-        near = open_[~of_tails]
+            tails = row[of_tails] - self.table.doubtful
+            found, passed[far] = self._tails.propose(tails, bits[far], source)
+        near, row = open_[~of_tails], row[~of_tails]
         if near.size:
-            passed[near] = self._closer(row[~of_tails], places[near], bits[near], source)
+            passed[near], left = self.by_doubles(row, places[near], bits[near])
+            for i in left.tolist():
+                at = near[i]
+                passed[at] = self._exactly(int(row[i]), int(places[at]), int(bits[at]), source)
         return passed, far, found
 
-    def _closer(self, row: Ints, places: Places, bits: NDArray[np.uint32], source: Bits) -> Flags:
-        """By doubles as near to C·W·f(k) as the law knows, and then by balls."""
-        table = self.table
-        k = (table.bins[table.sure + row].astype(np.int64) << table.shift) + places.astype(np.int64)
-        layers = table.layers[row]
-        least = layers + bits * GRAIN
-        unit = table.scale * 2.0**table.shift
+    def by_lines(self, slots: Slots, places: Places, bits: Words) -> tuple[Flags, Ints]:
+        """What passes, and what is between the lines."""
+        return kernel.loops.settle(slots, places, bits, self.table.sure, self.lines)
+
+    def by_doubles(self, row: Ints, places: Places, bits: Words) -> tuple[Flags, Ints]:
+        """What passes of bins, and what is left open, by doubles as near to C·W·f(k) as the law knows."""
+        least = self.table.layers[row] + bits * GRAIN
+        unit = self.table.scale * 2.0**self.table.shift
         with np.errstate(all="ignore"):
-            value, off = self.law.estimate(k)
+            value, off = self.law.estimate(self._integers(row, places))
             low, high = (value - off) * unit, (value + off) * unit
         yes = least + GRAIN <= low
-        for i in np.flatnonzero(~yes & ~(least >= high)).tolist():
-            yes[i] = self._exactly(int(layers[i]), int(k[i]), int(bits[i]), source)
-        return yes
+        return yes, np.flatnonzero(~yes & ~(least >= high))
 
-    def _exactly(self, layer: int, k: int, bits: int, source: Bits) -> bool:
+    def _integers(self, row: Ints, places: Places) -> Ints:
+        bins = self.table.bins[self.table.sure + row].astype(np.int64)
+        return (bins << self.table.shift) + places.astype(np.int64)
+
+    def _exactly(self, row: int, place: int, bits: int, source: Bits) -> bool:
+        (k,) = self._integers(np.array([row]), np.array([place])).tolist()
+        layer = int(self.table.layers[row])
+
         def height() -> arb:
             unit = arb(self.table.scale) * 2**self.table.shift
             above: arb = self.law.weight(k) * unit - layer

@@ -75,7 +75,7 @@ class Loops:
         return passed, (~passed & (least < high + along)).nonzero()[0]
 
     def add(self, total: Reals, noise: Narrow, grid: Grid) -> None:
-        """Noise onto a total, in place."""
+        """Noise onto a total of numbers, in place."""
         total *= total.dtype.type(1 / grid.step)
         np.clip(total, -grid.limit, grid.limit, out=total)
         np.add(total.astype(np.int32), noise, out=total, dtype=np.int32, casting="unsafe")

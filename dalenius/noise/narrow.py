@@ -77,8 +77,8 @@ class NarrowSampler:
     """Draws from a law with its mode at zero; immutable, so that threads may share it."""
 
     def __init__(self, law: Law, table: Table | None = None) -> None:
-        self.table = _laid_out(law) if table is None else table
-        self._acceptance = Acceptance(TailSampler(law, self.table))
+        self.table = laid_out(law) if table is None else table
+        self.acceptance = Acceptance(TailSampler(law, self.table))
         rest = 32 - self.table.bits
         self._left = min(self.table.shift, rest)
         self.more = self.table.shift - self._left
@@ -114,22 +114,27 @@ class NarrowSampler:
         todo = kernel.loops.propose(words, values, self.bins)
         slots, places = self.read(words.take(todo))
         if self.more:
-            words &= np.uint32((1 << self._left) - 1)
-            words <<= np.uint32(self.more)
-            words |= bits.words(words.size, np.uint16) & np.uint16((1 << self.more) - 1)
-            values += words.view(np.int32)
-            places = words.take(todo)
+            further = bits.words(words.size, np.uint16) & np.uint16((1 << self.more) - 1)
+            longer = self.longer(words, further.astype(np.uint32))
+            values += longer.view(np.int32)
+            places = longer.take(todo)
         return todo, slots, places
 
     def read(self, words: Words) -> tuple[Words, Words]:
         """Slots, and places in bins if those have no further bits."""
         return words >> np.uint32(self.bins.rest), words & np.uint32(self.bins.mask)
 
+    def longer(self, words: Words, further: Words) -> Words:
+        """Places in bins that have further bits."""
+        return (words & np.uint32((1 << self._left) - 1)) << np.uint32(self.more) | further
+
     def settle(self, values: Narrow, slots: Words, places: Words, bits: Bits) -> None:
         """Draw again what does not pass, until all that was proposed by slots that are not sure is sure."""
         todo = np.arange(values.size)
         while todo.size:
-            passed, far, found = self._acceptance.settle(slots, places, bits)
+            passed, far, found = self.acceptance.settle(
+                slots, places, bits.words(slots.size, np.uint32), bits
+            )
             values[todo[far]] = np.minimum(np.maximum(found, -MOST), MOST)
             todo = todo[~passed]
             fresh = np.empty(todo.size, np.int32)
@@ -138,9 +143,10 @@ class NarrowSampler:
             todo = todo[again]
 
 
-def _laid_out(law: Law) -> Table:
+def laid_out(law: Law, reach: int = REACH) -> Table:
+    """The table for draws by words of 32 bits."""
     fineness = next((fine for fine in FINENESS if law.spread / fine < 2 << REST), FINENESS[0])
-    return lay_out(law, bits=BITS, fineness=fineness, reach=REACH)
+    return lay_out(law, bits=BITS, fineness=fineness, reach=reach)
 
 
 def _flat(values: Narrow) -> Narrow:

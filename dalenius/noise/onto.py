@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dalenius.errors import InvalidArgument
 from dalenius.noise import kernel
 from dalenius.noise.bits import Bits
 from dalenius.noise.kernel import Grid, Reals, Words
@@ -27,10 +28,15 @@ Left = tuple[Reals, Ints, Reals, Words]
 
 
 def add(vectors: Sequence[Reals], sampler: NarrowSampler, bits: Bits, grid: Grid) -> None:
-    """Onto contiguous vectors, by a sampler that needs one word a draw.
+    """Onto contiguous vectors of numbers that share no memory, by a sampler that needs one word a draw.
 
     The noise is the same for the same bits and sizes.
     """
+    if sampler.more or not all(one.flags.carray for one in vectors):
+        raise InvalidArgument(
+            "Noise is added to contiguous vectors, with one word a draw.",
+            remedy="Fill a vector with noise, and add that.",
+        )
     words, left, drawn = np.empty(CHUNK, np.uint32), list[Left](), 0
     for piece in _pieces(vectors):
         size = sum(one.size for one in piece)

@@ -96,7 +96,8 @@ class Sampler:
 
     def _accept(self, slots: NDArray[np.uint16], proposed: Ints, source: Bits) -> NDArray[np.bool_]:
         """Which proposals of slots that are not sure pass; those of tails are made here."""
-        passed, far, found = self._acceptance.settle(slots, proposed & self._mask, source)
+        bits = source.words(slots.size, np.uint32)
+        passed, far, found = self._acceptance.settle(slots, proposed & self._mask, bits, source)
         proposed[far] = found
         return passed
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.noise.bits import Bits, Word
+from dalenius.noise.chacha import Addressed
 from dalenius.noise.source import BLOCK, KEY, Source, drawn
 
 ROOM = 15
@@ -75,9 +76,17 @@ class StreamKey:
 
     def stream(self, *path: int) -> Stream:
         """The stream of a path, from its beginning."""
+        return Stream(self._of(path), tainted=self.tainted)
+
+    def addressed(self, *path: int) -> Addressed:
+        """The words of a path by address, of a path that has no stream."""
+        return Addressed(self._of(path), tainted=self.tainted)
+
+    def _of(self, path: tuple[int, ...]) -> bytes:
+        """The key of a path."""
         name = written(path)
         blocks = Cipher(algorithms.AES256(self.secret), modes.ECB()).encryptor()
-        return Stream(blocks.update(name + name[:-1] + bytes([name[-1] | 1])), tainted=self.tainted)
+        return blocks.update(name + name[:-1] + bytes([name[-1] | 1]))
 
 
 def written(path: tuple[int, ...]) -> bytes:

@@ -9,9 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn import functional
 
-from dalenius.learn.convolution import Geometry, Windows
 from dalenius.learn.parts import Lookup, Outer, Part, Tied, Whole, united
+from dalenius.learn.windows import Filters, Geometry, Windows
 
 sizes = st.integers(1, 5)
 EXAMPLES = 4
@@ -37,17 +38,27 @@ def windows(positions: int, channels: int, filters: int) -> Windows:
     return Windows(x, random(EXAMPLES, filters, positions + 2), (filters, channels, 2), geometry)
 
 
+def filters(positions: int, left: int, right: int) -> Part:
+    """Wide enough for channels to be held last."""
+    geometry = Geometry((3, 2), (1, 2), (1, 0), (1, 1), 1)
+    x, g = random(EXAMPLES, 8 * right + 1, 3, 12), random(EXAMPLES, left, 3, 6)
+    found = Windows(x, g, (left, 8 * right + 1, 3, 2), geometry).smallest()
+    assert isinstance(found, Filters)
+    return found
+
+
 MADE: list[Callable[[int, int, int], Part]] = [
     outer,
     lookup,
     windows,
+    filters,
     lambda t, p, d: Whole(random(EXAMPLES, p, d)),
     lambda t, p, d: Tied(lookup(t, p, d), outer(t, p, d)),
     lambda t, p, d: united([lookup(t, p, d), lookup(t + 1, p, d), outer(t, p, d), outer(2, p, d)]),
     lambda t, p, d: united([outer(t, p, d), Whole(random(EXAMPLES, p, d)), lookup(t, p, d)]),
 ]
 made = pytest.mark.parametrize(
-    "make", MADE, ids=["outer", "lookup", "windows", "whole", "tied", "many", "mixed"]
+    "make", MADE, ids=["outer", "lookup", "windows", "filters", "whole", "tied", "many", "mixed"]
 )
 
 
@@ -94,6 +105,39 @@ def test_forgotten_examples_add_nothing_whatever_they_held(make: Callable[[int, 
     part.add(weights, total)
     clean.add(weights * ~bad, wanted)
     torch.testing.assert_close(total, wanted)
+
+
+GEOMETRIES = [
+    Geometry((3,), (2,), (1,), (1,), 1),
+    Geometry((1, 1), (2, 2), (0, 0), (1, 1), 1),
+    Geometry((3, 4), (2, 1), (1, 2), (1, 2), 2),
+    Geometry((2, 3, 2), (1, 2, 1), (0, 1, 0), (2, 1, 1), 3),
+]
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda one: f"{len(one.kernel)}d")
+@pytest.mark.parametrize("channels", [1, 12])
+@pytest.mark.parametrize("size", [9, 40])
+def test_shares_of_filters_are_the_gradients_of_each_example(
+    geometry: Geometry, channels: int, size: int
+) -> None:
+    """Channels last or not, whatever the windows are."""
+    nd, options = len(geometry.kernel), (geometry.stride, geometry.padding, geometry.dilation)
+    convolve = (functional.conv1d, functional.conv2d, functional.conv3d)[nd - 1]
+    weight = random(2 * geometry.groups, channels, *geometry.kernel)
+    x = random(EXAMPLES, channels * geometry.groups, *(7,) * (nd - 1), size)
+    g = torch.randn_like(convolve(x, weight, None, *options, geometry.groups))
+    part = Windows(x, g, tuple(weight.shape), geometry)
+    total, held = torch.zeros_like(weight), torch.zeros_like(weight)
+    for one, many in ((part, total), (part.smallest(), held)):
+        one.add(torch.ones(EXAMPLES).double(), many)
+    for i, share in enumerate(part.whole()):
+        leaf = weight.clone().requires_grad_()
+        found = convolve(x[i : i + 1], leaf, None, *options, geometry.groups)
+        torch.testing.assert_close(share, *torch.autograd.grad(found, leaf, g[i : i + 1]))
+    torch.testing.assert_close(total, part.whole().sum(0))
+    torch.testing.assert_close(held, total)
+    torch.testing.assert_close(part.squared(), part.whole().flatten(1).square().sum(1))
 
 
 @given(st.integers(2, 200))

@@ -114,7 +114,9 @@ def test_tails_as_a_whole(law: Law, reach: int) -> None:
             assert law.weight(tail.first) * unit <= arb(tail.bound)
             for word in {*words_near(law.weight(k) * unit), *words_near(arb(tail.bound))}:
                 source = Scripted([word])
-                passed, far, found = made.settle(np.array([slot]), np.zeros(1, np.int64), source)
+                passed, far, found = made.settle(
+                    np.array([slot]), np.zeros(1, np.int64), np.array([word], np.uint32), source
+                )
                 assert agrees(bool(passed[0]), source, word, law.weight(k) * unit)
                 assert not far.size or found[0] == k
         slot += tail.slots

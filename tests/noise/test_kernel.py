@@ -88,7 +88,7 @@ def test_vectors_of_64_bits(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
 def test_layers_next_to_lines(compiled: Loops, law: Law) -> None:
     """Every row, with V at, just below and just above where each line is."""
     table = lay_out(law, bits=12, fineness=16)
-    lines, size = Acceptance(TailSampler(law, table))._lines, 1 << table.shift
+    lines, size = Acceptance(TailSampler(law, table)).lines, 1 << table.shift
     for place in {0, size // 3, size - 1}:
         for line in (1, 2):
             height = np.clip(lines[:, line] + lines[:, 3] * place - lines[:, 0], 0, 1)

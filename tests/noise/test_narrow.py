@@ -152,7 +152,7 @@ def test_decisions_next_to_the_threshold_are_those_of_400_bits(law: Law, share: 
             middle = int(float((height * 2**32).mid().floor()))
             for bits in (Scripted(middle + step) for step in (-(2**21), -1, 0, 1, 2**20)):
                 slots, places = np.array([table.sure + row], np.uint32), np.array([place], np.uint32)
-                yes = made.settle(slots, places, bits)[0][0]
+                yes = made.settle(slots, places, bits.words(1, np.uint32), bits)[0][0]
                 low, high = (arb(bits.value + end) / arb(2) ** bits.known for end in (0, 1))
                 assert high <= height if yes else low >= height
                 decided += 1

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dalenius.errors import InvalidArgument
 from dalenius.noise import kernel, narrow, onto
 from dalenius.noise.gaussian import RoundedGaussian
 from dalenius.noise.kernel import Grid, Loops
@@ -65,3 +66,11 @@ def test_numpy_adds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "loops", Loops())
     theirs = added(sizes, sampler, np.float32, key)
     assert all((one == two).all() for one, two in zip(ours, theirs, strict=True))
+
+
+def test_what_would_get_other_noise_is_refused() -> None:
+    wide = narrow.rounded_gaussian(2**26)
+    assert wide.more
+    for vectors, sampler in (([np.zeros(8)], wide), ([np.zeros(8)[::2]], narrow.rounded_gaussian(10))):
+        with pytest.raises(InvalidArgument):
+            onto.add(vectors, sampler, StreamKey.fresh().stream(), ONES)

@@ -1,0 +1,251 @@
+"""Private training on a GPU: checks, and what a step costs in time and memory over one without privacy.
+
+    python benchmarks/learn_gpu.py [--out FILE] [--models gpt2 vit …] [--profile FOLDER]
+
+Runs from source wherever torch, triton, numpy, cryptography and python-flint are; Opacus is measured where it
+can be imported. Prints the table last, and writes it to benchmarks/results/learn_gpu.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import torch  # noqa: E402
+from learn_gpu_models import WORKLOADS, Workload  # noqa: E402
+from measure import table  # noqa: E402
+
+CLIP, NOISE = 1.0, 1.0
+WARM, REPEATS = 4, 15
+Step = Callable[[], None]
+
+
+def precision(workload: Workload) -> AbstractContextManager[object]:
+    return torch.autocast("cuda", torch.bfloat16) if workload.half else nullcontext()
+
+
+def made(workload: Workload, *, untied: bool = False):
+    torch.manual_seed(7)
+    make = workload.untied if untied and workload.untied else workload.model
+    model = make().cuda()
+    trained = [one for one in model.parameters() if one.requires_grad]
+    x, y = workload.batch(workload.size)
+    return model, torch.optim.SGD(trained, lr=0.01), workload.criterion(), x.cuda(), y.cuda()
+
+
+def plain(workload: Workload) -> Step:
+    model, optimizer, criterion, x, y = made(workload)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with precision(workload):
+            loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def dalenius(workload: Workload) -> Step:
+    from dalenius.learn.optimizer import PrivateOptimizer
+
+    model, optimizer, criterion, x, y = made(workload)
+    private = PrivateOptimizer(model, optimizer, clip=CLIP, noise_multiplier=NOISE, batch_size=workload.size)
+
+    def step() -> None:
+        private.zero_grad()
+        with precision(workload):
+            loss = criterion(private.model(x), y)
+        loss.backward()
+        private.step()
+
+    return step
+
+
+def opacus(mode: str) -> Callable[[Workload], Step]:
+    def make(workload: Workload) -> Step:
+        from opacus import PrivacyEngine
+        from torch.utils.data import DataLoader, TensorDataset
+
+        model, optimizer, criterion, x, y = made(workload, untied=True)
+        model.train()
+        model, optimizer, *wrapped, _ = PrivacyEngine().make_private(
+            module=model, optimizer=optimizer, data_loader=DataLoader(TensorDataset(x, y), len(x)),
+            noise_multiplier=NOISE, max_grad_norm=CLIP, poisson_sampling=False, grad_sample_mode=mode,
+            **({"criterion": criterion} if mode == "ghost" else {}),
+        )  # fmt: skip
+        criterion = wrapped[0] if mode == "ghost" else criterion
+
+        def step() -> None:
+            optimizer.zero_grad()
+            with precision(workload):
+                loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+
+        return step
+
+    return make
+
+
+CONTENDERS = {
+    "without privacy": plain,
+    "Dalenius": dalenius,
+    "Opacus, hooks": opacus("hooks"),
+    "Opacus, ghost": opacus("ghost"),
+}
+
+
+def measured(make: Callable[[Workload], Step], workload: Workload) -> tuple[float, float]:
+    """Milliseconds of a step, and MiB at its peak above what lies there before."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    step = make(workload)
+    for _ in range(WARM):
+        step()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    times = []
+    for _ in range(REPEATS):
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        step()
+        last.record()
+        torch.cuda.synchronize()
+        times.append(first.elapsed_time(last))
+    return statistics.median(times), torch.cuda.max_memory_allocated() / 2**20
+
+
+def rows(workload: Workload, contenders: list[str]) -> list[list[str]]:
+    found: list[list[str]] = []
+    base = (float("nan"), float("nan"))
+    for name in contenders:
+        try:
+            ms, peak = measured(CONTENDERS[name], workload)
+        except Exception as reason:
+            said = f"{type(reason).__name__}: {str(reason)[:80]}"
+            found.append([workload.name, name, said, "", "", "", ""])
+            print(found[-1], flush=True)
+            continue
+        if name == "without privacy":
+            base = ms, peak
+        asked = f"{workload.time:g} ({workload.memory:g})" if name == "Dalenius" else "–"
+        times, sizes = [f"{ms:.1f}", f"{ms / base[0]:.2f}"], [f"{peak:,.0f}", f"{peak / base[1]:.2f}"]
+        found.append([workload.name, name, *times, *sizes, asked])
+        print(found[-1], flush=True)
+    return found
+
+
+def off(workload: Workload, size: int = 4) -> float:
+    """How far the clipped sum is from a loop over examples, as a share of it."""
+    from dalenius.learn.gradients import Watched
+
+    model, _, criterion, x, y = made(workload)
+    x, y = x[:size], y[:size]
+    trained = [one for one in model.parameters() if one.requires_grad]
+    wanted = [torch.zeros_like(one) for one in trained]
+    for i in range(size):
+        with precision(workload):
+            loss = criterion(model(x[i : i + 1]), y[i : i + 1])
+        own = torch.autograd.grad(loss, trained)
+        norm = torch.stack([one.double().square().sum() for one in own]).sum().sqrt()
+        for total, one in zip(wanted, own, strict=True):
+            total += one * float(min(1.0, CLIP / norm))
+    watched = Watched(model)
+    with precision(workload):
+        loss = criterion(watched(x), y)
+    (loss * size).backward()
+    shares = watched.shares()
+    norms = torch.stack(list(shares.norms().values())).double().sum(0).sqrt()
+    totals = {one: torch.zeros_like(one) for one in watched.names}
+    shares.add((CLIP / norms).clamp(max=1.0).float() / watched.gain, totals)
+    apart = sum(float((totals[a] - b).double().square().sum()) for a, b in zip(trained, wanted, strict=True))
+    return (apart / sum(float(b.double().square().sum()) for b in wanted)) ** 0.5
+
+
+def noise(size: int = 124_000_000) -> str:
+    """Whether a GPU draws what a processor does, and how long it takes."""
+    from dalenius.learn.gpu.noise import DeviceNoise
+    from dalenius.noise import addressed, kernel
+    from dalenius.noise.kernel import Grid
+    from dalenius.noise.stream import StreamKey
+
+    said = []
+    for scale in (2**10, 2**20, 3 * 2**23):
+        sampler, grid = addressed.rounded_gaussian(scale), Grid(2.0**-12, 2.0**29, 2.0**-12)
+        stream, drawn = StreamKey.fresh().addressed(1), DeviceNoise(sampler, torch.device("cuda"))
+        for start, kind in ((0, torch.float32), (12345, torch.float64)):
+            here = torch.randn(1_000_001, dtype=kind)
+            there = here.cuda()
+            drawn.add(there, stream, grid, start=start)
+            wanted = here.numpy()
+            kernel.loops.add(wanted, sampler.draw(stream, start, start + wanted.size), grid)
+            said.append(
+                f"scale {scale}, {kind}: {int((there.cpu().numpy() != wanted).sum())} of {wanted.size} differ"
+            )
+        total, times = torch.randn(size, device="cuda"), []
+        for i in range(8):
+            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            first.record()
+            drawn.add(total, StreamKey.fresh().addressed(i), grid)
+            last.record()
+            torch.cuda.synchronize()
+            times.append(first.elapsed_time(last))
+        said.append(f"scale {scale}: {statistics.median(times):.2f} ms for {size:,} entries")
+    return "\n".join(said)
+
+
+def profiled(workload: Workload, name: str, into: Path) -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    step = CONTENDERS[name](workload)
+    for _ in range(WARM):
+        step()
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+    averages = found.key_averages()
+    into.write_text(averages.table(sort_by="self_cuda_time_total", row_limit=40, max_name_column_width=70))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", nargs="+", default=list(WORKLOADS))
+    parser.add_argument("--contenders", nargs="+", default=list(CONTENDERS))
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/learn_gpu.md")
+    parser.add_argument("--profile", type=Path)
+    parser.add_argument("--noise", action="store_true")
+    parser.add_argument("--no-check", action="store_true")
+    given = parser.parse_args()
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    lines: list[list[str]] = []
+    if given.noise:
+        print(noise(), flush=True)
+    for key in given.models:
+        workload = WORKLOADS[key]
+        if not given.no_check:
+            try:
+                print(key, f"off by {off(workload):.1e} of the sum of a loop over examples", flush=True)
+            except Exception as reason:
+                print(key, "check failed:", type(reason).__name__, str(reason)[:300], flush=True)
+        lines += rows(workload, given.contenders)
+        if given.profile:
+            for name in ("without privacy", "Dalenius"):
+                profiled(workload, name, given.profile / f"{key}-{name.replace(' ', '-')}.txt")
+    head = ["model", "", "ms", "× without privacy", "MiB", "× without privacy", "at most"]
+    print(table(head, lines))
+    given.out.write_text(table(head, lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
