@@ -79,16 +79,18 @@ class Sum:
         if not norms or not shares.examples:
             return
         power = 2 if self.plan.clipping.norm == "l2" else 1
-        scaled = {one: norm.double() * scale**power for one, norm in norms.items()}
+        rows = torch.stack(list(norms.values())).double() * scale**power
+        scaled = dict(zip(norms, rows, strict=True))
         within = self.plan.numerics.within(self._clip)
         factors = self.plan.clipping.factors(scaled, within, self.names)
         if real is not None:
             factors = {one: factor * real.to(factor.device) for one, factor in factors.items()}
-        total = torch.stack(list(scaled.values())).sum(0)
+        total = rows.sum(0)
         bad = ~torch.isfinite(total)
         if bool(bad.any()):
             shares.forget(bad)
-        weights = {one: factor * scale for one, factor in factors.items()}
+        times = {id(factor): factor * scale for factor in factors.values()}
+        weights = {one: times[id(factor)] for one, factor in factors.items()}
         shares.add(weights, self._totals, fresh=self._fresh)
         self._fresh -= shares.parameters
         self._count(total, bad, real)

@@ -64,18 +64,18 @@ class Lifted(torch.autograd.Function):
     """What a model returns. Gradients come back times a gain, if half precision would round 1/n of theirs."""
 
     @staticmethod
-    def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None) -> Tensor:
-        """The same, in single precision at least."""
+    def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None, lift: bool) -> Tensor:
+        """The same, lifted to single precision at least."""
         ctx.gain, ctx.weights, ctx.dtype = gain, weights, result.dtype
-        return full(result) if result.dtype in HALF else result.view_as(result)
+        return full(result) if lift and result.dtype in HALF else result.view_as(result)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         """Multiplied before it is cut to the precision of the model."""
-        g = full(gradients[0])
+        g = gradients[0]
         # Outputs may be long, as those over a vocabulary are: not once more for nothing.
-        g = g if ctx.gain == 1.0 else g * ctx.gain
-        return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None
+        g = g if ctx.gain == 1.0 else full(g) * ctx.gain
+        return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None, None
 
 
 def _eager(call: Any) -> Any:
@@ -134,26 +134,29 @@ class Watched(nn.Module):
             mark(one, self._outer(one, rows))
         with self._tape:
             result = self.inner(*args, **kwargs)
-        half = self._half or torch.is_autocast_enabled(tensors[0].device.type)
-        self.gain = float(rows) if self.lifts and (half or self._coarse(result)) else 1.0
-        return replaced(result, lambda one: self._left(one, rows) if one.requires_grad else one)
+        lift = self._lift(result, tensors[0].device.type)
+        self.gain = float(rows) if self.lifts and lift else 1.0
+        return replaced(result, lambda one: self._left(one, rows, lift) if one.requires_grad else one)
 
-    def _coarse(self, result: Any) -> bool:
-        coarse = any(one.dtype in HALF for one in tensors_in(result))
-        self.coarse = self.coarse or coarse
-        return coarse
+    def _lift(self, result: Any, device: str) -> bool:
+        """Whether gradients pass through half precision; bfloat16 of autocast may stay."""
+        half = any(one.dtype in HALF for one in tensors_in(result))
+        self.coarse = self.coarse or half
+        if torch.is_autocast_enabled(device):
+            return self._half or torch.get_autocast_dtype(device) == torch.float16
+        return self._half or half
 
-    def _left(self, result: Tensor, rows: int) -> Tensor:
+    def _left(self, result: Tensor, rows: int, lift: bool) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
         if self.weights is None:
-            return Lifted.apply(result, self.gain, None)
+            return Lifted.apply(result, self.gain, None, lift)
         if not result.dim() or len(result) != rows:
             raise NotSound(
                 "The model returns something that is not one thing for each row.",
                 remedy="Return outputs with the batch as first dimension, and compute losses in the loop.",
             )
         weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
-        return Lifted.apply(result, self.gain, weights)
+        return Lifted.apply(result, self.gain, weights, lift)
 
     def _outer(self, given: Tensor, rows: int) -> int:
         fits = given.dim() > self._dim and given.shape[self._dim] == rows

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dalenius.learn import gpu
+
 SCRATCH = 1 << 18
 """Numbers that are worked on at a time: they stay in the cache of a processor."""
 HELD, HELD_DEAR = 3, 4
@@ -67,6 +69,13 @@ def full(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
+def alike(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Two factors as they are, if kernels can work on them, and else in single precision at least."""
+    if left.dtype == right.dtype and gpu.at_hand(left, right) and left.dtype != torch.float64:
+        return left.detach(), right.detach()
+    return full(left), full(right)
+
+
 @dataclass(eq=False)
 class Whole(Part):
     """The shares, held."""
@@ -103,14 +112,19 @@ class Outer(Part):
     right: Tensor
 
     def __post_init__(self) -> None:
-        self.left, self.right = full(self.left), full(self.right)
+        self.left, self.right = alike(self.left, self.right)
         self.examples = self.left.shape[0]
         self.shape = (self.left.shape[2], self.right.shape[2])
+        self._there = self.left.shape[1] > 1 and gpu.at_hand(self.left, self.right)
 
     def squared(self) -> Tensor:
-        """By products of factors, some examples at a time."""
+        """By products of factors, some examples at a time; on a GPU by the shares, which are not written."""
         if self.left.shape[1] == 1:
             return squares(self.left) * squares(self.right)
+        if self._there:
+            from dalenius.learn.gpu import outer
+
+            return outer.squares(self.left, self.right)
         found = [self._squared(part) for part in pieces(self.examples, 2 * self.left.shape[1] ** 2)]
         return torch.cat(found) if found else self.left.new_zeros(0)
 
@@ -121,18 +135,24 @@ class Outer(Part):
 
     def reach(self, part: slice = slice(None)) -> Tensor:
         """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
-        return (self.left[part].norm(dim=2) * self.right[part].norm(dim=2)).sum(1)
+        left, right = full(self.left[part]), full(self.right[part])
+        return (left.norm(dim=2) * right.norm(dim=2)).sum(1)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One product of matrices, over examples and positions alike."""
-        factors, each = (self.left, self.right), weights.to(self.left.dtype).view(-1, 1, 1)
+        if self._there and total.dtype == torch.float32:
+            from dalenius.learn.gpu import outer
+
+            outer.add(self.left, self.right, weights, total, keep=keep)
+            return
+        factors, each = (full(self.left), full(self.right)), full(weights).to(total.dtype).view(-1, 1, 1)
         smaller = int(self.shape[1] < self.shape[0])
         left, right = (one * each if i == smaller else one for i, one in enumerate(factors))
         total.view(self.shape).addmm_(left.flatten(0, 1).t(), right.flatten(0, 1), beta=int(keep))
 
     def whole(self) -> Tensor:
         """A product for each example."""
-        return torch.bmm(self.left.transpose(1, 2), self.right)
+        return torch.bmm(full(self.left).transpose(1, 2), full(self.right))
 
     def forget(self, bad: Tensor) -> None:
         """Both factors: zero times infinity is not zero."""
@@ -142,7 +162,8 @@ class Outer(Part):
         """The shares where they need little memory: then their product is not made a second time."""
         positions, factors = self.left.shape[1], self.left.numel() + self.right.numel()
         sizes = (*self.shape, positions)
-        return self if positions == 1 or not held(self, factors, sizes) else Whole(self.whole())
+        few = positions > 1 and not self._there and held(self, factors, sizes)
+        return Whole(self.whole()) if few else self
 
 
 @dataclass(eq=False)
@@ -218,8 +239,8 @@ class Tied(Part):
         """With twice the product of the two."""
         one, two = self.looked_up, self.multiplied
         rows = one.rows.clamp(min=0).unsqueeze(1).expand(-1, two.left.shape[1], -1)
-        taken = two.left.gather(2, rows).masked_fill_((one.rows < 0).unsqueeze(1), 0)
-        products = taken.mul_(torch.bmm(two.right, one.right.transpose(1, 2))).sum((1, 2))
+        taken = full(two.left.gather(2, rows)).masked_fill_((one.rows < 0).unsqueeze(1), 0)
+        products = taken.mul_(torch.bmm(full(two.right), one.right.transpose(1, 2))).sum((1, 2))
         lengths = one.rows.shape[1] + two.left.shape[1]
         total = one.squared() + two.squared() + 2 * products
         return raised(total, one.reach() + two.reach(), (*self.shape, lengths))
@@ -249,13 +270,13 @@ def held(part: Part, factors: int, sizes: tuple[int, ...]) -> bool:
 
 def squares(tensor: Tensor) -> Tensor:
     """The squared norm of each row; a long one out of parts, as long sums in single precision lose much."""
-    flat = tensor.reshape(tensor.shape[0], -1)
+    flat = full(tensor).reshape(tensor.shape[0], -1)
     whole = flat.shape[1] // LONG * LONG
     if not whole:
         return torch.linalg.vector_norm(flat, dim=1).square_()
     parts = torch.linalg.vector_norm(flat[:, :whole].unflatten(1, (-1, LONG)), dim=2)
     rest = torch.linalg.vector_norm(flat[:, whole:], dim=1).double()
-    return (parts.double().square_().sum(1) + rest.square_()).to(tensor.dtype)
+    return (parts.double().square_().sum(1) + rest.square_()).to(flat.dtype)
 
 
 def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dalenius.learn import gpu
 from dalenius.learn.parts import Part, Whole, blanked, full, held, pieces, raised
 
 Sizes = tuple[int, ...]
@@ -72,6 +73,8 @@ class Windows(Part):
     def __post_init__(self) -> None:
         self.x, self.g = full(self.x), full(self.g)
         self.examples = self.x.shape[0]
+        plain = self.geometry.groups == 1 and len(self.geometry.kernel) == 2
+        self._there = plain and gpu.at_hand(self.x, self.g) and self.x.dtype == torch.float32
 
     @property
     def _lengths(self) -> tuple[int, int, int]:
@@ -96,7 +99,12 @@ class Windows(Part):
         return pieces(self.examples, self.geometry.groups * length * places)
 
     def squared(self) -> Tensor:
-        """By products of factors."""
+        """By products of factors; on a GPU by the shares, which are not written."""
+        if self._there:
+            from dalenius.learn.gpu import windows
+
+            one = self.geometry
+            return windows.squares(self.x, self.g, one.kernel, one.stride, one.padding, one.dilation)
         found = [self._squared(part) for part in self._cut()]
         return torch.cat(found) if found else self.x.new_zeros(0)
 
@@ -148,7 +156,7 @@ class Windows(Part):
 
     def smallest(self) -> Part:
         """The shares, where they need little memory."""
-        if not held(self, self.x.numel() + self.g.numel(), self._lengths):
+        if self._there or not held(self, self.x.numel() + self.g.numel(), self._lengths):
             return self
         return Filters(self.whole().movedim(2, -1)) if self._last else Whole(self.whole())
 
