@@ -81,7 +81,7 @@ WIDE size_t dalenius_settle(size_t count, int64_t sure, const int64_t *restrict 
 }
 
 /* `add`: total <- (total in whole steps, toward zero, saturated at `limit`, + noise) * factor.
- * `onto`: the same with noise that words propose; lists where slots are not sure, and what was there. */
+ * `onto`: the same with noise that words propose, where slots are sure; lists where they are not. */
 
 #define FOR_REALS(real, sum, add, onto)                                                                      \
     INLINE real sum(real total, int32_t noise, real inverse, real limit, real factor) {                      \
@@ -98,23 +98,24 @@ WIDE size_t dalenius_settle(size_t count, int64_t sure, const int64_t *restrict 
                                                                                                              \
     WIDE size_t onto(const uint32_t *restrict words, size_t count, const uint32_t *restrict firsts,          \
                      uint32_t rest, uint32_t mask, uint32_t unsure, int64_t *restrict todo,                  \
-                     real *restrict total, real *restrict before, real inverse, real limit, real factor) {   \
+                     real *restrict total, real inverse, real limit, real factor) {                          \
         size_t found = 0, start = 0;                                                                         \
         for (; start + BLOCK <= count; start += BLOCK) {                                                     \
-            size_t last = found + list_block(words, start, unsure, todo + found);                            \
-            for (; found < last; found++) before[found] = total[todo[found]];                                \
+            real before[BLOCK];                                                                              \
+            size_t some = list_block(words, start, unsure, todo + found);                                    \
+            for (size_t i = 0; i < some; i++) before[i] = total[todo[found + i]];                            \
             for (size_t i = start; i < start + BLOCK; i++) {                                                 \
                 int32_t noise = (int32_t)(firsts[words[i] >> rest] + (words[i] & mask));                     \
                 total[i] = sum(total[i], noise, inverse, limit, factor);                                     \
             }                                                                                                \
+            for (size_t i = 0; i < some; i++) total[todo[found + i]] = before[i];                            \
+            found += some;                                                                                   \
         }                                                                                                    \
-        size_t last = found + list_rest(words, start, count, unsure, todo + found);                          \
-        for (; found < last; found++) before[found] = total[todo[found]];                                    \
         for (size_t i = start; i < count; i++) {                                                             \
             int32_t noise = (int32_t)(firsts[words[i] >> rest] + (words[i] & mask));                         \
-            total[i] = sum(total[i], noise, inverse, limit, factor);                                         \
+            if (words[i] < unsure) total[i] = sum(total[i], noise, inverse, limit, factor);                  \
         }                                                                                                    \
-        return found;                                                                                        \
+        return found + list_rest(words, start, count, unsure, todo + found);                                 \
     }
 
 FOR_REALS(float, sum_single, dalenius_add_single, dalenius_onto_single)

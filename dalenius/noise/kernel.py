@@ -81,13 +81,14 @@ class Loops:
         np.add(total.astype(np.int32), noise, out=total, dtype=np.int32, casting="unsafe")
         total *= total.dtype.type(grid.factor)
 
-    def onto(self, words: Words, total: Reals, bins: Bins, grid: Grid) -> tuple[Ints, Reals]:
-        """What words propose, onto a total; where it is not sure, and what was there."""
+    def onto(self, words: Words, total: Reals, bins: Bins, grid: Grid, scratch: Ints) -> Ints:
+        """What words propose, onto a total; nothing where it is not sure, and where that is."""
         values = np.empty(words.size, np.int32)
         todo = self.propose(words, values, bins)
         before = total[todo]
         self.add(total, values, grid)
-        return todo, before
+        total[todo] = before
+        return todo
 
 
 class Compiled(Loops):
@@ -103,7 +104,7 @@ class Compiled(Loops):
         for name, real in (("single", c_float), ("double", c_double)):
             add, onto = (getattr(library, f"dalenius_{what}_{name}") for what in ("add", "onto"))
             add.argtypes, add.restype = [c_void_p, c_void_p, c_size_t, *[real] * 3], None
-            onto.argtypes, onto.restype = [*bins, c_void_p, c_void_p, *[real] * 3], c_size_t
+            onto.argtypes, onto.restype = [*bins, c_void_p, *[real] * 3], c_size_t
             self._add[np.dtype(real)], self._onto[np.dtype(real)] = add, onto
 
     def propose(self, words: Words, values: Narrow, bins: Bins) -> Ints:
@@ -125,13 +126,11 @@ class Compiled(Loops):
         """As numpy does it."""
         self._add[total.dtype](_at(total), _at(noise), total.size, 1 / grid.step, grid.limit, grid.factor)
 
-    def onto(self, words: Words, total: Reals, bins: Bins, grid: Grid) -> tuple[Ints, Reals]:
-        """As numpy does it."""
-        todo, before = np.empty(words.size, np.int64), np.empty_like(total)
-        found = self._onto[total.dtype](
-            *_given(words, bins, todo), _at(total), _at(before), 1 / grid.step, grid.limit, grid.factor
-        )
-        return todo[:found].copy(), before[:found].copy()
+    def onto(self, words: Words, total: Reals, bins: Bins, grid: Grid, scratch: Ints) -> Ints:
+        """As numpy does it, with scratch for as many places as there are words."""
+        given = _given(words, bins, scratch)
+        found = self._onto[total.dtype](*given, _at(total), 1 / grid.step, grid.limit, grid.factor)
+        return scratch[:found].copy()
 
 
 def _given(words: Words, bins: Bins, todo: Ints) -> tuple[int, ...]:

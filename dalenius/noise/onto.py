@@ -1,8 +1,7 @@
 """Noise of 32 bits onto vectors of floats, in whole steps of a grid, where they lie.
 
 No vector of noise is ever held: words for a chunk at a time stay in the cache of a processor, and what they
-propose is added at once. Where it is not sure, it is put right at the end of each group of chunks, from what
-was there before.
+propose is added at once where it is sure, and elsewhere once it is settled, for a group of chunks together.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ CHUNK = 1 << 17
 GROUP = 1 << 22
 """Draws after which doubtful slots are settled."""
 
-Left = tuple[Reals, Ints, Reals, Words]
-"""A vector, the places in it that are not sure, what was there, and the words drawn for them."""
+Left = tuple[Reals, Ints, Words]
+"""A vector, the places in it that are not sure, and the words drawn for them."""
 
 
 def add(vectors: Sequence[Reals], sampler: NarrowSampler, bits: Bits, grid: Grid) -> None:
@@ -37,15 +36,16 @@ def add(vectors: Sequence[Reals], sampler: NarrowSampler, bits: Bits, grid: Grid
             "Noise is added to contiguous vectors, with one word a draw.",
             remedy="Fill a vector with noise, and add that.",
         )
-    words, left, drawn = np.empty(CHUNK, np.uint32), list[Left](), 0
+    words, scratch = np.empty(CHUNK, np.uint32), np.empty(CHUNK, np.int64)
+    left, drawn = list[Left](), 0
     for piece in _pieces(vectors):
         size = sum(one.size for one in piece)
         bits.fill(words[:size])
         start = 0
         for one in piece:
             own = words[start : start + one.size]
-            todo, before = kernel.loops.onto(own, one, sampler.bins, grid)
-            left.append((one, todo, before, own.take(todo)))
+            todo = kernel.loops.onto(own, one, sampler.bins, grid, scratch)
+            left.append((one, todo, own.take(todo)))
             start += one.size
         drawn += size
         if drawn >= GROUP:
@@ -64,9 +64,10 @@ def _settle(left: Sequence[Left], sampler: NarrowSampler, bits: Bits, grid: Grid
     kernel.loops.propose(words, values, sampler.bins)
     sampler.settle(values, *sampler.read(words), bits)
     start = 0
-    for one, todo, before, _ in left:
-        kernel.loops.add(before, values[start : start + todo.size], grid)
-        one[todo] = before
+    for one, todo, _ in left:
+        unsure = one[todo]
+        kernel.loops.add(unsure, values[start : start + todo.size], grid)
+        one[todo] = unsure
         start += todo.size
 
 
