@@ -75,7 +75,7 @@ class Sum:
 
     def add(self, shares: Shares, *, scale: float = 1.0, real: Tensor | None = None) -> None:
         """One chunk: gradients of its backward pass times `scale`. What is not `real` counts nothing."""
-        norms = shares.norms(self.plan.clipping.norm)
+        norms = shares.norms(self.plan.clipping.norm, apart=self.plan.clipping.apart)
         if not norms or not shares.examples:
             return
         power = 2 if self.plan.clipping.norm == "l2" else 1

@@ -49,6 +49,8 @@ class Clipping(ABC):
 
     clip: Parameter[Fraction] = Parameter(bound)
     norm: ClassVar[str] = "l2"
+    apart: ClassVar[bool] = False
+    """Whether norms of single parameters matter, and not only their sum."""
 
     @abstractmethod
     def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
@@ -92,6 +94,8 @@ class Flat(Clipping):
 @dataclass(frozen=True)
 class PerLayer(Clipping):
     """The same bound for each layer: the parameters of one module."""
+
+    apart: ClassVar[bool] = True
 
     def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
         """By the name before the last dot; a layer that was not used has its share of the bound as well."""

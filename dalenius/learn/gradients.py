@@ -15,29 +15,39 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn import gpu
+from dalenius.learn.bundles import Bundle, bundled
 from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
-from dalenius.learn.parts import Part, full
+from dalenius.learn.parts import HALF, Part, full
 from dalenius.learn.tape import Tape
-
-HALF = torch.float16, torch.bfloat16
 
 
 class Shares:
     """The gradients of the examples of one pass, by parameter."""
 
     def __init__(self, parts: Mapping[Tensor, Part], examples: int) -> None:
-        self._parts, self.examples = parts, examples
+        self._parts, self.examples, self.parameters = dict(parts), examples, parts.keys()
+        self._bundle: Bundle | None = None
 
-    def norms(self, norm: str = "l2") -> dict[Tensor, Tensor]:
-        """For each parameter and example, the squared L2 norm of its gradient, or the L1 norm."""
-        if norm == "l2":
-            return {parameter: part.squared() for parameter, part in self._parts.items()}
-        return {parameter: part.absolute() for parameter, part in self._parts.items()}
+    def norms(self, norm: str = "l2", *, apart: bool = True) -> dict[Tensor, Tensor]:
+        """For each parameter and example, the squared L2 norm of its gradient, or the L1 norm.
+
+        If not `apart`, one parameter may stand for several, of which only the sum is asked.
+        """
+        if not apart and self._bundle is None:
+            self._bundle = bundled(self._parts)
+            for parameter in self._bundle.parameters if self._bundle else ():
+                del self._parts[parameter]
+        parts = self._parts.items()
+        found = {one: part.squared() if norm == "l2" else part.absolute() for one, part in parts}
+        return found if self._bundle is None else found | {self._bundle.first: self._bundle.norms(norm)}
 
     def forget(self, bad: Tensor) -> None:
         """Leave the marked examples out: what they have is not a number."""
         for part in self._parts.values():
             part.forget(bad)
+        if self._bundle is not None:
+            self._bundle.forget(bad)
 
     def add(
         self,
@@ -53,29 +63,30 @@ class Shares:
         for parameter, part in self._parts.items():
             own = weights if isinstance(weights, Tensor) else weights[parameter]
             part.add(own, totals[parameter], keep=parameter not in fresh)
-
-    @property
-    def parameters(self) -> Set[Tensor]:
-        """Those that were used."""
-        return self._parts.keys()
+        if self._bundle is not None:
+            own = weights if isinstance(weights, Tensor) else weights[self._bundle.first]
+            self._bundle.add(own, totals, fresh)
 
 
 class Lifted(torch.autograd.Function):
     """What a model returns. Gradients come back times a gain, if half precision would round 1/n of theirs."""
 
     @staticmethod
-    def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None, lift: bool) -> Tensor:
-        """The same, lifted to single precision at least."""
+    def forward(ctx: Any, result: Tensor, gain: float, weights: Tensor | None) -> Tensor:
+        """The same, in single precision at least."""
         ctx.gain, ctx.weights, ctx.dtype = gain, weights, result.dtype
-        return full(result) if lift and result.dtype in HALF else result.view_as(result)
+        return full(result) if result.dtype in HALF else result.view_as(result)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """Multiplied before it is cut to the precision of the model."""
-        g = gradients[0]
+        g = full(gradients[0])
+        if ctx.weights is not None:
+            g = g * ctx.weights
         # Outputs may be long, as those over a vocabulary are: not once more for nothing.
-        g = g if ctx.gain == 1.0 else full(g) * ctx.gain
-        return (g if ctx.weights is None else g * ctx.weights).to(ctx.dtype), None, None, None
+        if ctx.gain == 1.0:
+            return g.to(ctx.dtype), None, None
+        return torch.mul(g, ctx.gain, out=gpu.room(g.shape, g, ctx.dtype)), None, None
 
 
 def _eager(call: Any) -> Any:
@@ -134,29 +145,23 @@ class Watched(nn.Module):
             mark(one, self._outer(one, rows))
         with self._tape:
             result = self.inner(*args, **kwargs)
-        lift = self._lift(result, tensors[0].device.type)
-        self.gain = float(rows) if self.lifts and lift else 1.0
-        return replaced(result, lambda one: self._left(one, rows, lift) if one.requires_grad else one)
-
-    def _lift(self, result: Any, device: str) -> bool:
-        """Whether gradients pass through half precision; bfloat16 of autocast may stay."""
         half = any(one.dtype in HALF for one in tensors_in(result))
         self.coarse = self.coarse or half
-        if torch.is_autocast_enabled(device):
-            return self._half or torch.get_autocast_dtype(device) == torch.float16
-        return self._half or half
+        coarse = half or self._half or torch.is_autocast_enabled(tensors[0].device.type)
+        self.gain = float(rows) if self.lifts and coarse else 1.0
+        return replaced(result, lambda one: self._left(one, rows) if one.requires_grad else one)
 
-    def _left(self, result: Tensor, rows: int, lift: bool) -> Tensor:
+    def _left(self, result: Tensor, rows: int) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
         if self.weights is None:
-            return Lifted.apply(result, self.gain, None, lift)
+            return Lifted.apply(result, self.gain, None)
         if not result.dim() or len(result) != rows:
             raise NotSound(
                 "The model returns something that is not one thing for each row.",
                 remedy="Return outputs with the batch as first dimension, and compute losses in the loop.",
             )
         weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
-        return Lifted.apply(result, self.gain, weights, lift)
+        return Lifted.apply(result, self.gain, weights)
 
     def _outer(self, given: Tensor, rows: int) -> int:
         fits = given.dim() > self._dim and given.shape[self._dim] == rows

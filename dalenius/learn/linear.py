@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dalenius.learn import gpu
 from dalenius.learn.marks import by_example, outer_of, own
-from dalenius.learn.parts import Outer, Whole, full
+from dalenius.learn.parts import Outer, Whole, single
 from dalenius.learn.tape import Function, Tape
 
 
@@ -18,11 +19,14 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tape: Tape, outer: int, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """As torch does it."""
-        ctx.save_for_backward(x, weight)
+        """As torch does it; under autocast what is kept is what was multiplied."""
         ctx.tape, ctx.outer, ctx.weight, ctx.bias = tape, outer, weight, bias
-        ctx.examples = tape.examples
-        return own(functional.linear(x, weight, bias))
+        ctx.examples, ctx.dtype = tape.examples, x.dtype
+        if torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64:
+            dtype = torch.get_autocast_dtype(x.device.type)
+            x, weight, bias = x.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+        ctx.save_for_backward(x, weight)
+        return own(gpu.linear(x, weight, bias))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -30,13 +34,14 @@ class Linear(torch.autograd.Function):
         (g,), (x, weight) = gradients, ctx.saved_tensors
         tape, examples = ctx.tape, ctx.examples
         _, _, for_x, for_weight, for_bias = ctx.needs_input_grad
+        g = gpu.aligned(g)
         left = by_example(g, ctx.outer, examples, 1)
         if for_weight:
             part = Outer(left, by_example(x, ctx.outer, examples, 1))
             tape.put(ctx.weight, part.smallest())
         if for_bias:
-            tape.put(ctx.bias, Whole(full(left).sum(1)))
-        back = g.matmul(weight.to(g.dtype)).to(x.dtype) if for_x else None
+            tape.put(ctx.bias, Whole(left.detach().sum(1, dtype=single(left))))
+        back = gpu.times(g, weight.to(g.dtype)).to(ctx.dtype) if for_x else None
         return None, None, back, None, None
 
 

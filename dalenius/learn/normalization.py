@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from dalenius.errors import NotSound
 from dalenius.learn.marks import by_example, mark, outer_of
-from dalenius.learn.parts import Whole, full
+from dalenius.learn.parts import Whole, full, single
 from dalenius.learn.tape import Function, Tape
 
 REPLACE = "Replace it by torch.nn.GroupNorm, which normalizes every example by itself."
@@ -47,6 +47,51 @@ class Scaled(torch.autograd.Function):
         aligned = _aligned(scale, x, ctx.dims)
         back = (g if aligned is None else g * aligned).to(x.dtype) if for_x else None
         return None, None, None, back, None, None
+
+
+class Layer(torch.autograd.Function):
+    """Normalized along trailing dimensions, scaled and shifted; on the way back it is normalized again."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        tape: Tape,
+        outer: int,
+        shape: tuple[int, ...],
+        eps: float,
+        x: Tensor,
+        scale: Tensor,
+        shift: Tensor | None,
+    ) -> Tensor:
+        """As torch does it, in single precision under autocast."""
+        ctx.tape, ctx.outer, ctx.shape, ctx.scale, ctx.shift = tape, outer, shape, scale, shift
+        ctx.examples, ctx.dtype = tape.examples, x.dtype
+        x = full(x) if torch.is_autocast_enabled(x.device.type) else x
+        found, mean, deviation = torch.native_layer_norm(x, shape, scale, shift, eps)
+        ctx.save_for_backward(x, mean, deviation)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """To x."""
+        (g,), (x, mean, deviation) = gradients, ctx.saved_tensors
+        scale, shift, (for_x, for_scale, for_shift) = ctx.scale, ctx.shift, ctx.needs_input_grad[4:]
+
+        def summed(products: Tensor) -> Whole:
+            rows = by_example(products, ctx.outer, ctx.examples, len(ctx.shape))
+            return Whole(rows.sum(1, dtype=single(rows)))
+
+        if for_scale:
+            ctx.tape.put(scale, summed((full(x) - mean).mul_(deviation).mul_(g)))
+        if for_shift:
+            ctx.tape.put(shift, summed(g.detach()))
+        if not for_x:
+            return (None,) * 7
+        wanted = [True, False, False]
+        back = torch.ops.aten.native_layer_norm_backward(
+            g, x, ctx.shape, mean, deviation, scale, shift, wanted
+        )[0]
+        return None, None, None, None, back.to(ctx.dtype), None, None
 
 
 class Each(torch.autograd.Function):
@@ -114,8 +159,11 @@ def layer_norm(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[s
     """`functional.layer_norm`."""
     given = _read(("input", "normalized_shape", "weight", "bias", "eps"), args, kwargs)
     x, shape, scale, shift = given["input"], given["normalized_shape"], given.get("weight"), given.get("bias")
-    normal = functional.layer_norm(x, shape, None, None, given.get("eps", 1e-5))
-    return _scaled(tape, normal, _outer(tape, func, x, scale, shift), len(shape), scale, shift)
+    outer, eps = _outer(tape, func, x, scale, shift), given.get("eps", 1e-5)
+    if scale is None:
+        return _scaled(tape, functional.layer_norm(x, shape, None, None, eps), outer, len(shape), None, shift)
+    found: Tensor = Layer.apply(tape, outer, tuple(shape), eps, x, scale, shift)
+    return found
 
 
 def rms_norm(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

@@ -25,11 +25,14 @@ from torch import Tensor
 
 from dalenius.learn import gpu
 
-SCRATCH = 1 << 18
-"""Numbers that are worked on at a time: they stay in the cache of a processor."""
+SCRATCH, SCRATCH_THERE = 1 << 18, 1 << 25
+"""Numbers that are worked on at a time: they stay in the cache of a processor, or keep a GPU busy."""
+HALF = torch.float16, torch.bfloat16
 HELD, HELD_DEAR = 3, 4
 """Shares are held where they are at most so many times as many numbers as their factors: the second where
 products of factors cost more than the shares."""
+HELD_THERE = 0.25
+"""The same on a GPU, whose kernels take norms without writing shares."""
 LONG = 1 << 12
 """Entries of which a norm is made at once."""
 LARGEST = 1 << 23
@@ -66,12 +69,17 @@ class Part(ABC):
 def full(tensor: Tensor) -> Tensor:
     """In single precision at least; what is computed with it is no part of a graph."""
     tensor = tensor.detach()
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    return tensor.float() if tensor.dtype in HALF else tensor
+
+
+def single(tensor: Tensor) -> torch.dtype:
+    """Its type, or single precision in place of half."""
+    return torch.float32 if tensor.dtype in HALF else tensor.dtype
 
 
 def alike(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     """Two factors as they are, if kernels can work on them, and else in single precision at least."""
-    if left.dtype == right.dtype and gpu.at_hand(left, right) and left.dtype != torch.float64:
+    if left.dtype == right.dtype == torch.bfloat16 and gpu.at_hand(left, right):
         return left.detach(), right.detach()
     return full(left), full(right)
 
@@ -115,44 +123,56 @@ class Outer(Part):
         self.left, self.right = alike(self.left, self.right)
         self.examples = self.left.shape[0]
         self.shape = (self.left.shape[2], self.right.shape[2])
-        self._there = self.left.shape[1] > 1 and gpu.at_hand(self.left, self.right)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return (*self.shape, self.left.shape[1])
+
+    @property
+    def _there(self) -> bool:
+        """Whether kernels of a GPU take over."""
+        return self.left.shape[1] > 1 and self.left.dtype != torch.float64 and gpu.at_hand(self.left)
 
     def squared(self) -> Tensor:
         """By products of factors, some examples at a time; on a GPU by the shares, which are not written."""
         if self.left.shape[1] == 1:
             return squares(self.left) * squares(self.right)
-        if self._there:
+        if self._there and not short(self._sizes):
             from dalenius.learn.gpu import outer
 
             return outer.squares(self.left, self.right)
-        found = [self._squared(part) for part in pieces(self.examples, 2 * self.left.shape[1] ** 2)]
+        found = [self._squared(part) for part in pieces(self.left, 2 * self.left.shape[1] ** 2)]
         return torch.cat(found) if found else self.left.new_zeros(0)
 
     def _squared(self, part: slice) -> Tensor:
         left, right = self.left[part], self.right[part]
-        products = torch.bmm(left, left.transpose(1, 2)).mul_(torch.bmm(right, right.transpose(1, 2)))
-        return raised(products.sum((1, 2)), self.reach(part), (*self.shape, self.left.shape[1]))
+        products = gpu.products(left, left.transpose(1, 2)).mul_(gpu.products(right, right.transpose(1, 2)))
+        return raised(products.sum((1, 2)), self.reach(part), self._sizes)
 
     def reach(self, part: slice = slice(None)) -> Tensor:
         """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
-        left, right = full(self.left[part]), full(self.right[part])
-        return (left.norm(dim=2) * right.norm(dim=2)).sum(1)
+        left, right = (torch.linalg.vector_norm(one[part], dim=2, dtype=single(one)) for one in self._factors)
+        return (left * right).sum(1)
+
+    @property
+    def _factors(self) -> tuple[Tensor, Tensor]:
+        return self.left, self.right
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One product of matrices, over examples and positions alike."""
-        if self._there and total.dtype == torch.float32:
+        if self.left.dtype in HALF and total.dtype == torch.float32:
             from dalenius.learn.gpu import outer
 
-            outer.add(self.left, self.right, weights, total, keep=keep)
+            outer.add(self.left, self.right, weights, total.view(self.shape), keep=keep)
             return
-        factors, each = (full(self.left), full(self.right)), full(weights).to(total.dtype).view(-1, 1, 1)
+        factors, each = map(full, self._factors), weights.to(single(self.left)).view(-1, 1, 1)
         smaller = int(self.shape[1] < self.shape[0])
         left, right = (one * each if i == smaller else one for i, one in enumerate(factors))
         total.view(self.shape).addmm_(left.flatten(0, 1).t(), right.flatten(0, 1), beta=int(keep))
 
     def whole(self) -> Tensor:
         """A product for each example."""
-        return torch.bmm(full(self.left).transpose(1, 2), full(self.right))
+        return gpu.products(self.left.transpose(1, 2), self.right)
 
     def forget(self, bad: Tensor) -> None:
         """Both factors: zero times infinity is not zero."""
@@ -160,9 +180,8 @@ class Outer(Part):
 
     def smallest(self) -> Part:
         """The shares where they need little memory: then their product is not made a second time."""
-        positions, factors = self.left.shape[1], self.left.numel() + self.right.numel()
-        sizes = (*self.shape, positions)
-        few = positions > 1 and not self._there and held(self, factors, sizes)
+        factors = self.left.numel() + self.right.numel()
+        few = self.left.shape[1] > 1 and held(self, factors, self._sizes, there=self._there)
         return Whole(self.whole()) if few else self
 
 
@@ -260,12 +279,24 @@ class Tied(Part):
         self.multiplied.forget(bad)
 
 
-def held(part: Part, factors: int, sizes: tuple[int, ...]) -> bool:
+def held(part: Part, factors: int, sizes: tuple[int, ...], *, there: bool = False) -> bool:
     """Whether to hold the shares of a part, rather than factors of so many numbers, of sizes p, d and T."""
-    left, right, positions = sizes
-    dear = positions * (left + right) > left * right
     size = part.examples * math.prod(part.shape)
-    return 0 < size <= min((HELD_DEAR if dear else HELD) * factors, LARGEST)
+    if there:
+        return 0 < size <= HELD_THERE * factors
+    return 0 < size <= min((HELD_DEAR if dear(sizes) else HELD) * factors, LARGEST)
+
+
+def dear(sizes: tuple[int, ...]) -> bool:
+    """Whether products of factors cost more than the shares."""
+    left, right, positions = sizes
+    return positions * (left + right) > left * right
+
+
+def short(sizes: tuple[int, ...]) -> bool:
+    """Whether they cost clearly less."""
+    left, right, positions = sizes
+    return 3 * positions * (left + right) < 2 * left * right
 
 
 def squares(tensor: Tensor) -> Tensor:
@@ -286,9 +317,10 @@ def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:
     return squared.clamp_(min=0).addcmul_(reach, reach, value=unit)
 
 
-def pieces(examples: int, each: int) -> Iterator[slice]:
-    """Slices of examples, `each` of which needs so many numbers of scratch."""
-    step = max(1, SCRATCH // max(1, each))
+def pieces(tensor: Tensor, each: int) -> Iterator[slice]:
+    """Slices of its examples, `each` of which needs so many numbers of scratch."""
+    examples, scratch = tensor.shape[0], SCRATCH_THERE if tensor.is_cuda else SCRATCH
+    step = max(1, scratch // max(1, each))
     return (slice(start, min(start + step, examples)) for start in range(0, examples, step))
 
 

@@ -14,7 +14,7 @@ what is sorted, scattered or normalized along it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.learn.indexing import picked
-from dalenius.learn.marks import MIXED, batch_dimension, moved, outer_of, tensors_in
+from dalenius.learn.marks import MIXED, batch_dimension, made, moved, outer_of, tensors_in
 
 Function = Callable[..., Any]
 _MOVES = (
@@ -63,6 +63,18 @@ SCRAMBLES = frozenset(named("masked_select masked_scatter nonzero unique unique_
 BESIDE = {func: func.__name__ == "stack" for func in named("cat concat concatenate stack")}
 
 
+SPECIAL = frozenset((*MOVES, *REDUCTIONS, *ALONG, *SCRAMBLES, *BESIDE))
+"""Functions whose result may hold examples elsewhere, though it has the shape of an argument."""
+
+
+def unmoved(func: Function, result: Any, marked: Sequence[Tensor]) -> int | None:
+    """The mark of a result that has the shape of all arguments with examples, as most have: theirs."""
+    if not isinstance(result, Tensor) or func in SPECIAL or getattr(func, "__name__", "") == "einsum":
+        return None
+    outers = {outer_of(one) if one.shape == result.shape else None for one in marked}
+    return outers.pop() if len(outers) == 1 else None
+
+
 def placed(
     func: Function,
     args: tuple[Any, ...],
@@ -98,6 +110,31 @@ def placed(
     spreads = func in SPREADS
     lead = max(held, key=lambda one: one.dim()) if spreads else held[0]
     return [_kept(lead, one, examples, spreads=spreads, reshapes=func in RESHAPES) for one in results]
+
+
+def described(
+    func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], results: Sequence[Tensor]
+) -> Hashable | None:
+    """Of a move: all that `placed` looks at, to be kept in mind, unless it is the content of a tensor."""
+    if func not in MOVES or any(True for _ in tensors_in((args[1:], kwargs))):
+        return None
+    try:
+        return func, _described(args), _described(kwargs), _described(results)
+    except TypeError:
+        return None
+
+
+def _described(value: Any) -> Hashable:
+    if isinstance(value, Tensor):
+        return value.shape, outer_of(value), made(value)
+    if isinstance(value, tuple | list):
+        return tuple(map(_described, value))
+    if isinstance(value, dict):
+        return tuple((key, _described(one)) for key, one in value.items())
+    if isinstance(value, slice):
+        return slice, _described((value.start, value.stop, value.step))
+    hash(value)
+    return type(value), value
 
 
 def _place(tensor: Tensor, examples: int) -> int | None:

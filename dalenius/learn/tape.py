@@ -12,7 +12,8 @@ the parameter an ordinary gradient, which is refused: no third case exists.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -28,6 +29,7 @@ from dalenius.learn.marks import (
     batch_dimension,
     derive,
     derived,
+    found_in,
     made,
     make,
     mark,
@@ -36,13 +38,15 @@ from dalenius.learn.marks import (
     tensors_in,
 )
 from dalenius.learn.parts import Part, Whole, united
-from dalenius.learn.placing import placed
+from dalenius.learn.placing import described, placed, unmoved
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
 """Computes what the function would, and puts parts on the tape on the way back."""
 
 _SHAPE, _SIZE = vars(torch._C.TensorBase)["shape"].__get__, torch.Tensor.size
+KNOWN = 10_000
+"""Functions with shapes of arguments whose places are kept in mind."""
 _UNSEEN = {"has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"}
 
 
@@ -54,10 +58,13 @@ class Tape(TorchFunctionMode):
 
         super().__init__()
         self.names, self._rules, self._bags = names, RULES, BAGS
+        # To look a tensor up by its hash is slow; those in `names` stay alive.
+        self._ids = frozenset(map(id, names))
         self.examples = self.rows = 0
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
+        self._known: dict[Hashable, list[int]] = {}
 
     # What the model calls.
 
@@ -79,13 +86,15 @@ class Tape(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch, by a rule where a parameter meets examples."""
         kwargs = kwargs or {}
-        tensors = [*tensors_in(args), *tensors_in(kwargs)]
+        tensors = found_in(args, kwargs)
         marked = [one for one in tensors if outer_of(one) is not None]
         outers = [outer_of(one) for one in marked]
         if func is _SIZE or func == _SHAPE:
             return self._size(func, args, kwargs, outers)
         weights = (
-            [one for one in tensors if one in self.names or derived(one)] if torch.is_grad_enabled() else []
+            [one for one in tensors if id(one) in self._ids or derived(one)]
+            if torch.is_grad_enabled()
+            else []
         )
         if not weights or not outers:
             rule = self._rules.get(func) if weights and self._sized(args, kwargs) else None
@@ -121,6 +130,8 @@ class Tape(TorchFunctionMode):
         rule = self._rules.get(func, anything)
         if MIXED in outers and func not in self._bags:
             raise self.refused(weights, func)
+        if not any(map(derived, weights)):
+            return rule(self, func, args, kwargs)
         return self._by(rule, func, args, kwargs)
 
     def _by(self, rule: Rule, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -196,13 +207,30 @@ class Tape(TorchFunctionMode):
         if all(outer_of(one) is not None for one in results):
             return
         constant = all(map(made, marked))
-        for tensor, outer in zip(
-            results, placed(func, args, kwargs, results, marked, self.examples), strict=True
-        ):
+        same = unmoved(func, result, marked) if self.examples > 1 else None
+        outers = [same] if same else self._places(func, args, kwargs, results, marked)
+        for tensor, outer in zip(results, outers, strict=True):
             if outer_of(tensor) is None:
                 mark(tensor, outer)
                 if constant:
                     make(tensor)
+
+    def _places(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        results: list[Tensor],
+        marked: list[Tensor],
+    ) -> list[int]:
+        """Where results hold examples: the same for the same function of the same shapes and marks."""
+        said = described(func, args, kwargs, results)
+        found = None if said is None else self._known.get((self.examples, said))
+        if found is None:
+            found = placed(func, args, kwargs, results, marked, self.examples)
+            if said is not None and len(self._known) < KNOWN:
+                self._known[self.examples, said] = found
+        return found
 
     def _mark_written(
         self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], marked: list[Tensor]
@@ -220,7 +248,7 @@ class Tape(TorchFunctionMode):
 
     def _derive(self, result: Any) -> Any:
         for tensor in tensors_in(result):
-            if tensor.requires_grad and tensor not in self.names:
+            if tensor.requires_grad and id(tensor) not in self._ids:
                 derive(tensor)
         return result
 
@@ -271,6 +299,7 @@ class Tape(TorchFunctionMode):
         )
 
 
+@lru_cache(4096)
 def in_place(func: Function) -> bool:
     """Whether it changes its first argument."""
     name = getattr(func, "__name__", "")

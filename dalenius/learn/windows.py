@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dalenius.learn import gpu
-from dalenius.learn.parts import Part, Whole, blanked, full, held, pieces, raised
+from dalenius.learn.parts import Part, Whole, blanked, dear, full, held, pieces, raised, squares
 
 Sizes = tuple[int, ...]
 SHORT = 16
@@ -73,8 +72,6 @@ class Windows(Part):
     def __post_init__(self) -> None:
         self.x, self.g = full(self.x), full(self.g)
         self.examples = self.x.shape[0]
-        plain = self.geometry.groups == 1 and len(self.geometry.kernel) == 2
-        self._there = plain and gpu.at_hand(self.x, self.g) and self.x.dtype == torch.float32
 
     @property
     def _lengths(self) -> tuple[int, int, int]:
@@ -96,20 +93,17 @@ class Windows(Part):
 
     def _cut(self) -> Any:
         _, length, places = self._lengths
-        return pieces(self.examples, self.geometry.groups * length * places)
+        return pieces(self.x, self.geometry.groups * length * places)
 
     def squared(self) -> Tensor:
-        """By products of factors; on a GPU by the shares, which are not written."""
-        if self._there:
-            from dalenius.learn.gpu import windows
-
-            one = self.geometry
-            return windows.squares(self.x, self.g, one.kernel, one.stride, one.padding, one.dilation)
+        """By products of factors, or by shares that are not kept, whichever costs less."""
         found = [self._squared(part) for part in self._cut()]
         return torch.cat(found) if found else self.x.new_zeros(0)
 
     def _squared(self, part: slice) -> Tensor:
         left, right = self._factors(part)
+        if dear(self._lengths):
+            return squares(torch.bmm(left, right)).view(-1, self.geometry.groups).sum(1)
         products = torch.bmm(left.transpose(1, 2), left).mul_(torch.bmm(right, right.transpose(1, 2)))
         reach = (left.norm(dim=1) * right.norm(dim=2)).sum(1)
         found = raised(products.sum((1, 2)), reach, self._lengths)
@@ -156,7 +150,7 @@ class Windows(Part):
 
     def smallest(self) -> Part:
         """The shares, where they need little memory."""
-        if self._there or not held(self, self.x.numel() + self.g.numel(), self._lengths):
+        if not held(self, self.x.numel() + self.g.numel(), self._lengths):
             return self
         return Filters(self.whole().movedim(2, -1)) if self._last else Whole(self.whole())
 

@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+LONG = 256
+"""Of fewer positions an example is too short for a tile of its own."""
 FILLED = 264
 """Programs that fill a GPU; with fewer tiles the examples are shared among several."""
 
@@ -128,7 +130,11 @@ def squares(left: Tensor, right: Tensor) -> Tensor:
 
 
 def add(left: Tensor, right: Tensor, weights: Tensor, total: Tensor, *, keep: bool) -> None:
-    """Σ_b w_b Σ_t l_t r_tᵀ into a contiguous total of single precision, or onto it."""
+    """Σ_b w_b Σ_t l_t r_tᵀ into a contiguous total of single precision, or onto it, for half factors."""
+    if left.shape[1] < LONG:
+        found = _split(left, right, weights)
+        total.add_(found) if keep else total.copy_(found)
+        return
     (examples, positions, rows), columns = left.shape, right.shape[2]
     (left, *lefts), (right, *rights) = _steps(left), _steps(right)
     sizes = _sizes(left, right)
@@ -142,5 +148,17 @@ def add(left: Tensor, right: Tensor, weights: Tensor, total: Tensor, *, keep: bo
         keep=keep and shared == 1, **sizes,
     )  # fmt: skip
     if shared > 1:
-        found = out.sum(0).view(total.shape)
+        found = out.sum(0)
         total.add_(found) if keep else total.copy_(found)
+
+
+def _split(left: Tensor, right: Tensor, weights: Tensor) -> Tensor:
+    """As two products: weighted factors are the sum of two half ones, but for 2⁻¹⁷ of them."""
+    if right.shape[2] < left.shape[2]:
+        return _split(right, left, weights).t()
+    weighted = (left * weights.float().view(-1, 1, 1)).flatten(0, 1)
+    high = weighted.to(left.dtype)
+    low = weighted.sub_(high).to(left.dtype)
+    right = right.flatten(0, 1)
+    found = torch.mm(high.t(), right, out_dtype=torch.float32)
+    return found.add_(torch.mm(low.t(), right, out_dtype=torch.float32))
