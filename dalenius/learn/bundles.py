@@ -1,55 +1,75 @@
-"""`Bundle`: the shares of many small parameters side by side, so that a GPU need not be asked for each.
+"""Parts that a GPU does at once, so that it need not be asked for each.
 
-Scales, shifts and biases are most of a model's parameters and few of its numbers.
+Bundle   shares of small parameters side by side: scales, shifts and biases are most of a model's
+parameters and few of its numbers
+Twins    outer products of one shape, as the layers of a deep model have
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 
 import torch
 from torch import Tensor
 
-from dalenius.learn.parts import Part, Whole, blanked, squares
+from dalenius.learn.parts import Outer, Part, Whole, blanked, squares
 
 SMALL = 1 << 13
 """Numbers of a parameter that is small."""
+Weights = Callable[[Tensor], Tensor]
+"""Of the examples, by parameter."""
 
 
-def bundled(parts: Mapping[Tensor, Part]) -> Bundle | None:
-    """What of these is small, on one GPU and of one type, if it is more than one parameter."""
-    small: dict[Tensor, Whole] = {}
+class Group(ABC):
+    """Parts of several parameters."""
+
+    parameters: list[Tensor]
+
+    @abstractmethod
+    def norms(self) -> dict[Tensor, Tensor]:
+        """Squared norms by parameter and example; one parameter may stand for all."""
+
+    @abstractmethod
+    def add(self, weights: Weights, totals: Mapping[Tensor, Tensor], fresh: Set[Tensor]) -> None:
+        """The weighted sums, to each parameter's total or in its place."""
+
+    @abstractmethod
+    def forget(self, bad: Tensor) -> None:
+        """Set the shares of the marked examples to zero, whatever they were."""
+
+
+def grouped(parts: Mapping[Tensor, Part], *, apart: bool) -> list[Group]:
+    """What of these is done at once; norms that are wanted `apart` are not put together."""
+    twins: dict[Hashable, dict[Tensor, Outer]] = {}
+    small: dict[Hashable, dict[Tensor, Whole]] = {}
     for parameter, part in parts.items():
-        if type(part) is Whole and part.shares.is_cuda and parameter.numel() <= SMALL:
-            first = next(iter(small.values()), part).shares
-            if (first.device, first.dtype) == (part.shares.device, part.shares.dtype):
-                small[parameter] = part
-    return Bundle(small) if len(small) > 1 else None
+        if isinstance(part, Outer) and part.there and parameter.dtype == torch.float32:
+            twins.setdefault(part.kind, {})[parameter] = part
+        elif type(part) is Whole and part.shares.is_cuda and parameter.numel() <= SMALL and not apart:
+            small.setdefault((part.shares.device, part.shares.dtype), {})[parameter] = part
+    bundles = [Bundle(some) for some in small.values() if len(some) > 1]
+    return [*(Twins(some) for some in twins.values()), *bundles]
 
 
-class Bundle:
-    """Shares as rows of one matrix."""
+class Bundle(Group):
+    """Shares as rows of one matrix; the first parameter stands for all."""
 
     def __init__(self, wholes: Mapping[Tensor, Whole]) -> None:
         self.parameters = list(wholes)
         self._rows = torch.cat([one.shares.reshape(one.examples, -1) for one in wholes.values()], 1)
 
-    @property
-    def first(self) -> Tensor:
-        """The parameter that stands for all."""
-        return self.parameters[0]
-
-    def norms(self, norm: str) -> Tensor:
-        """Of all together: for each example the squared L2 norm, or the L1 norm."""
-        return squares(self._rows) if norm == "l2" else self._rows.abs().sum(1)
+    def norms(self) -> dict[Tensor, Tensor]:
+        """Of all together."""
+        return {self.parameters[0]: squares(self._rows)}
 
     def forget(self, bad: Tensor) -> None:
         """By rows."""
         self._rows = blanked(self._rows, bad)
 
-    def add(self, weights: Tensor, totals: Mapping[Tensor, Tensor], fresh: Set[Tensor]) -> None:
-        """The weighted sum, to each parameter's total or in its place."""
-        found = torch.mv(self._rows.t(), weights.to(self._rows.dtype))
+    def add(self, weights: Weights, totals: Mapping[Tensor, Tensor], fresh: Set[Tensor]) -> None:
+        """One product, cut into what each parameter has."""
+        found = torch.mv(self._rows.t(), weights(self.parameters[0]).to(self._rows.dtype))
         shares = found.split([one.numel() for one in self.parameters])
         pairs = list(zip(self.parameters, shares, strict=True))
         for function, some in (
@@ -58,3 +78,36 @@ class Bundle:
         ):
             if some:
                 function([totals[one].view(-1) for one, _ in some], [share for _, share in some])
+
+
+class Twins(Group):
+    """Outer products of one shape."""
+
+    def __init__(self, outers: Mapping[Tensor, Outer]) -> None:
+        from dalenius.learn.gpu import outer
+
+        self.parameters = list(outers)
+        self._kernels = outer
+        self._layers = {one: outer.ready(part.left, part.right) for one, part in outers.items()}
+
+    def norms(self) -> dict[Tensor, Tensor]:
+        """Of each."""
+        return dict(zip(self._layers, self._kernels.squares(list(self._layers.values())), strict=True))
+
+    def forget(self, bad: Tensor) -> None:
+        """Nothing to do: their weights are zero, and such examples are not read."""
+
+    def add(self, weights: Weights, totals: Mapping[Tensor, Tensor], fresh: Set[Tensor]) -> None:
+        """By one kernel."""
+        for keep in (False, True):
+            some = [one for one in self.parameters if (one not in fresh) == keep]
+            if some:
+                layers = [self._layers[one] for one in some]
+                each = torch.stack([weights(one) for one in some])
+                self._kernels.add(layers, each, [totals[one] for one in some], keep=keep)
+
+
+def left_over(parts: Mapping[Tensor, Part], groups: Iterable[Group]) -> dict[Tensor, Part]:
+    """What is done one by one."""
+    done = {one for group in groups for one in group.parameters}
+    return {one: part for one, part in parts.items() if one not in done}

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn import gpu
-from dalenius.learn.bundles import Bundle, bundled
+from dalenius.learn.bundles import Group, grouped, left_over
 from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
 from dalenius.learn.tape import Tape
@@ -26,28 +26,30 @@ class Shares:
     """The gradients of the examples of one pass, by parameter."""
 
     def __init__(self, parts: Mapping[Tensor, Part], examples: int) -> None:
-        self._parts, self.examples, self.parameters = dict(parts), examples, parts.keys()
-        self._bundle: Bundle | None = None
+        self._parts, self.examples, self.parameters = parts, examples, parts.keys()
+        self._groups: list[Group] = []
 
     def norms(self, norm: str = "l2", *, apart: bool = True) -> dict[Tensor, Tensor]:
         """For each parameter and example, the squared L2 norm of its gradient, or the L1 norm.
 
         If not `apart`, one parameter may stand for several, of which only the sum is asked.
         """
-        if not apart and self._bundle is None:
-            self._bundle = bundled(self._parts)
-            for parameter in self._bundle.parameters if self._bundle else ():
-                del self._parts[parameter]
-        parts = self._parts.items()
-        found = {one: part.squared() if norm == "l2" else part.absolute() for one, part in parts}
-        return found if self._bundle is None else found | {self._bundle.first: self._bundle.norms(norm)}
+        if norm != "l2":
+            return {one: part.absolute() for one, part in self._parts.items()}
+        if not self._groups:
+            self._groups = grouped(self._parts, apart=apart)
+            self._parts = left_over(self._parts, self._groups)
+        found = {one: part.squared() for one, part in self._parts.items()}
+        for group in self._groups:
+            found |= group.norms()
+        return found
 
     def forget(self, bad: Tensor) -> None:
         """Leave the marked examples out: what they have is not a number."""
         for part in self._parts.values():
             part.forget(bad)
-        if self._bundle is not None:
-            self._bundle.forget(bad)
+        for group in self._groups:
+            group.forget(bad)
 
     def add(
         self,
@@ -60,12 +62,14 @@ class Shares:
 
         What is in a total that is `fresh` does not count.
         """
+
+        def own(parameter: Tensor) -> Tensor:
+            return weights if isinstance(weights, Tensor) else weights[parameter]
+
         for parameter, part in self._parts.items():
-            own = weights if isinstance(weights, Tensor) else weights[parameter]
-            part.add(own, totals[parameter], keep=parameter not in fresh)
-        if self._bundle is not None:
-            own = weights if isinstance(weights, Tensor) else weights[self._bundle.first]
-            self._bundle.add(own, totals, fresh)
+            part.add(own(parameter), totals[parameter], keep=parameter not in fresh)
+        for group in self._groups:
+            group.add(own, totals, fresh)
 
 
 class Lifted(torch.autograd.Function):

@@ -129,18 +129,24 @@ class Outer(Part):
         return (*self.shape, self.left.shape[1])
 
     @property
-    def _there(self) -> bool:
-        """Whether kernels of a GPU take over."""
+    def there(self) -> bool:
+        """Whether kernels of a GPU take over, which take norms of shares without writing them."""
         return self.left.shape[1] > 1 and self.left.dtype != torch.float64 and gpu.at_hand(self.left)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What parts have in common that a kernel does at once."""
+        shapes = self.left.shape, self.right.shape, self.left.stride(), self.right.stride()
+        return self.left.dtype, self.left.device, *shapes
 
     def squared(self) -> Tensor:
         """By products of factors, some examples at a time; on a GPU by the shares, which are not written."""
         if self.left.shape[1] == 1:
             return squares(self.left) * squares(self.right)
-        if self._there and not short(self._sizes):
+        if self.there:
             from dalenius.learn.gpu import outer
 
-            return outer.squares(self.left, self.right)
+            return outer.squares([outer.ready(self.left, self.right)])[0]
         found = [self._squared(part) for part in pieces(self.left, 2 * self.left.shape[1] ** 2)]
         return torch.cat(found) if found else self.left.new_zeros(0)
 
@@ -163,7 +169,8 @@ class Outer(Part):
         if self.left.dtype in HALF and total.dtype == torch.float32:
             from dalenius.learn.gpu import outer
 
-            outer.add(self.left, self.right, weights, total.view(self.shape), keep=keep)
+            layers = [outer.ready(self.left, self.right)]
+            outer.add(layers, weights[None], [total.view(self.shape)], keep=keep)
             return
         factors, each = map(full, self._factors), weights.to(single(self.left)).view(-1, 1, 1)
         smaller = int(self.shape[1] < self.shape[0])
@@ -181,7 +188,7 @@ class Outer(Part):
     def smallest(self) -> Part:
         """The shares where they need little memory: then their product is not made a second time."""
         factors = self.left.numel() + self.right.numel()
-        few = self.left.shape[1] > 1 and held(self, factors, self._sizes, there=self._there)
+        few = self.left.shape[1] > 1 and held(self, factors, self._sizes, there=self.there)
         return Whole(self.whole()) if few else self
 
 
@@ -291,12 +298,6 @@ def dear(sizes: tuple[int, ...]) -> bool:
     """Whether products of factors cost more than the shares."""
     left, right, positions = sizes
     return positions * (left + right) > left * right
-
-
-def short(sizes: tuple[int, ...]) -> bool:
-    """Whether they cost clearly less."""
-    left, right, positions = sizes
-    return 3 * positions * (left + right) < 2 * left * right
 
 
 def squares(tensor: Tensor) -> Tensor:

@@ -26,6 +26,8 @@ CONSTANTS = struct.unpack("<4I", b"expand 32-byte k")
 ACROSS, WORDS = 128, 16
 """Blocks of a tile, and words of a block."""
 TILE = ACROSS * WORDS
+FEW, NONE = 16, np.empty(0, np.uint32)
+"""Entries that a library's cipher makes one by one."""
 MOST = (1 << 32) * WORDS
 """Entries that one stream has addresses for."""
 
@@ -48,6 +50,10 @@ class Addressed:
 
     def at(self, entries: Ints, purpose: int, attempt: int = 0) -> Words:
         """Those of some entries."""
+        if entries.size <= FEW:
+            return np.concatenate(
+                [self.run(one, one + 1, purpose, attempt) for one in entries.tolist()] or [NONE]
+            )
         tile, within = np.divmod(entries, TILE)
         word, block = np.divmod(within, ACROSS)
         counter = (tile * ACROSS + block).astype(np.uint32)

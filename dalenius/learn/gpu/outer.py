@@ -4,19 +4,28 @@
 leaves. `add` accumulates a tile for each example in turn, multiplies it by the example's weight in single
 precision, and adds. Products of bfloat16 are exact in single precision; those of single precision are made of
 three of TF32, with errors of about 2⁻²¹. Both read the same factors, so what is summed is what was measured.
+An example of weight zero is left out, whatever its factors are.
+
+All layers of one shape are done at once: a GPU is asked a few times in place of a hundred, and is filled.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-LONG = 256
-"""Of fewer positions an example is too short for a tile of its own."""
 FILLED = 264
 """Programs that fill a GPU; with fewer tiles the examples are shared among several."""
+
+VAST = 1 << 14
+"""Rows for which broader tiles are quicker."""
+Factors = tuple[Tensor, Tensor]
+"""Left (examples, T, p) and right (examples, T, d), of one type."""
 
 
 @triton.jit
@@ -40,125 +49,118 @@ def _tile(
 
 @triton.jit
 def _squares(
-    left, right, out, positions, rows, columns, left_each, left_step, right_each, right_step,
-    tall: tl.constexpr, broad: tl.constexpr, deep: tl.constexpr, precision: tl.constexpr,
+    lefts, rights, out, positions, rows, columns, left_each, left_step, right_each, right_step,
+    kind: tl.constexpr, tall: tl.constexpr, broad: tl.constexpr, deep: tl.constexpr, precision: tl.constexpr,
 ):  # fmt: skip
     across = tl.cdiv(columns, broad)
-    tile, example = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    left += example * left_each
-    right += example * right_each
+    tile, example, layer = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    left = tl.multiple_of(tl.load(lefts + layer).to(tl.pointer_type(kind)), 16)
+    right = tl.multiple_of(tl.load(rights + layer).to(tl.pointer_type(kind)), 16)
+    left += example.to(tl.int64) * left_each
+    right += example.to(tl.int64) * right_each
     found = _tile(
         left, right, tile // across * tall, tile % across * broad, positions, rows, columns,
         left_step, right_step, tall, broad, deep, precision,
     )  # fmt: skip
-    tl.store(out + example * tl.num_programs(0) + tile, tl.sum(found * found))
+    place = (layer * tl.num_programs(1) + example) * tl.num_programs(0) + tile
+    tl.store(out + place, tl.sum(found * found))
 
 
 @triton.jit
 def _sum(
-    left, right, weights, out, examples, each, positions, rows, columns,
+    lefts, rights, outs, weights, examples, each, positions, rows, columns,
     left_each, left_step, right_each, right_step,
-    keep: tl.constexpr, tall: tl.constexpr, broad: tl.constexpr, deep: tl.constexpr, precision: tl.constexpr,
+    kind: tl.constexpr, keep: tl.constexpr,
+    tall: tl.constexpr, broad: tl.constexpr, deep: tl.constexpr, precision: tl.constexpr,
 ):  # fmt: skip
     across = tl.cdiv(columns, broad)
-    tile, share = tl.program_id(0), tl.program_id(1)
+    tile, share, layer = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     row, column = tile // across * tall, tile % across * broad
-    total = tl.zeros([tall, broad], tl.float32)
     first = share.to(tl.int64) * each
-    left += first * left_each
-    right += first * right_each
-    weights += first
+    left = tl.multiple_of(tl.load(lefts + layer).to(tl.pointer_type(kind)), 16) + first * left_each
+    right = tl.multiple_of(tl.load(rights + layer).to(tl.pointer_type(kind)), 16) + first * right_each
+    weights += layer * examples + first
+    total = tl.zeros([tall, broad], tl.float32)
     for _ in range(tl.minimum(each, examples - share * each)):
-        found = _tile(
-            left,
-            right,
-            row,
-            column,
-            positions,
-            rows,
-            columns,
-            left_step,
-            right_step,
-            tall,
-            broad,
-            deep,
-            precision,
-        )
-        total += found * tl.load(weights)
+        weight = tl.load(weights)
+        if weight != 0:
+            found = _tile(
+                left, right, row, column, positions, rows, columns, left_step, right_step,
+                tall, broad, deep, precision,
+            )  # fmt: skip
+            total += found * weight
         left += left_each
         right += right_each
         weights += 1
     m, n = row + tl.arange(0, tall), column + tl.arange(0, broad)
-    places = out + share.to(tl.int64) * rows * columns + m[:, None].to(tl.int64) * columns + n[None, :]
+    out = tl.load(outs + layer).to(tl.pointer_type(tl.float32)) + share.to(tl.int64) * rows * columns
+    places = out + m[:, None].to(tl.int64) * columns + n[None, :]
     inside = (m < rows)[:, None] & (n < columns)[None, :]
     if keep:
         total += tl.load(places, mask=inside, other=0.0)
     tl.store(places, total, mask=inside)
 
 
-def _sizes(left: Tensor, right: Tensor) -> dict[str, object]:
+def _sizes(left: Tensor, right: Tensor) -> dict[str, Any]:
     """Of tiles, by what is multiplied."""
     if left.dtype == torch.float32:
-        return {"tall": 64, "broad": 64, "deep": 32, "precision": "tf32x3", "num_warps": 4, "num_stages": 3}
-    small = min(left.shape[2], right.shape[2]) <= 64
-    size = 64 if small else 128
-    return {
-        "tall": size,
-        "broad": size,
-        "deep": 64,
-        "precision": "tf32",
-        "num_warps": 4 if small else 8,
-        "num_stages": 4,
-    }
+        sizes = {"tall": 64, "broad": 64, "deep": 32, "num_warps": 4, "num_stages": 3}
+        return {"kind": tl.float32, "precision": "tf32x3", **sizes}
+    size = 64 if min(left.shape[2], right.shape[2]) <= 64 else 128
+    broad = 2 * size if left.shape[2] >= VAST else size
+    sizes = {"tall": size, "broad": broad, "deep": 64, "num_warps": size // 16, "num_stages": 4}
+    return {"kind": tl.bfloat16, "precision": "tf32", **sizes}
 
 
-def _steps(tensor: Tensor) -> tuple[Tensor, int, int]:
-    """With neighbouring numbers side by side, and the steps between examples and positions."""
-    tensor = tensor if tensor.stride(2) == 1 or tensor.shape[2] == 1 else tensor.contiguous()
-    return tensor, tensor.stride(0), tensor.stride(1)
+def ready(left: Tensor, right: Tensor) -> Factors:
+    """With neighbouring numbers side by side, beginning where a GPU reads quickly."""
+    return _ready(left), _ready(right)
 
 
-def squares(left: Tensor, right: Tensor) -> Tensor:
-    """‖Σ_t l_t r_tᵀ‖² of each example: left (examples, T, p), right (examples, T, d), of one type."""
+def _ready(tensor: Tensor) -> Tensor:
+    fits = tensor.stride(2) == 1 and tensor.data_ptr() % 16 == 0
+    return tensor if fits else tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _addresses(*lists: Sequence[Tensor]) -> Tensor:
+    """Where the tensors of some lists begin, a row for each list."""
+    rows = [[one.data_ptr() for one in some] for some in lists]
+    return torch.tensor(rows).pin_memory().to(lists[0][0].device, non_blocking=True)
+
+
+def squares(layers: Sequence[Factors]) -> Tensor:
+    """‖Σ_t l_t r_tᵀ‖² of each layer and example, for factors that are `ready`, and of one shape."""
+    left, right = layers[0]
     (examples, positions, rows), columns = left.shape, right.shape[2]
-    (left, *lefts), (right, *rights) = _steps(left), _steps(right)
     sizes = _sizes(left, right)
     tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
-    out = torch.empty(examples, tiles, device=left.device, dtype=torch.float32)
-    _squares[(tiles, examples)](left, right, out, positions, rows, columns, *lefts, *rights, **sizes)
-    return out.double().sum(1).float()
+    out = torch.empty(len(layers), examples, tiles, device=left.device, dtype=torch.float32)
+    lefts, rights = _addresses([one for one, _ in layers], [one for _, one in layers])
+    steps = (*left.stride()[:2], *right.stride()[:2])
+    _squares[(tiles, examples, len(layers))](lefts, rights, out, positions, rows, columns, *steps, **sizes)
+    return out.sum(2, dtype=torch.float64)
 
 
-def add(left: Tensor, right: Tensor, weights: Tensor, total: Tensor, *, keep: bool) -> None:
-    """Σ_b w_b Σ_t l_t r_tᵀ into a contiguous total of single precision, or onto it, for half factors."""
-    if left.shape[1] < LONG:
-        found = _split(left, right, weights)
-        total.add_(found) if keep else total.copy_(found)
-        return
+def add(layers: Sequence[Factors], weights: Tensor, totals: Sequence[Tensor], *, keep: bool) -> None:
+    """Σ_b w_b Σ_t l_t r_tᵀ into contiguous totals of single precision, or onto them.
+
+    Weights are (layers, examples).
+    """
+    left, right = layers[0]
     (examples, positions, rows), columns = left.shape, right.shape[2]
-    (left, *lefts), (right, *rights) = _steps(left), _steps(right)
     sizes = _sizes(left, right)
     tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
-    shared = max(1, min(examples, FILLED // tiles))
+    shared = max(1, min(examples, FILLED // (tiles * len(layers))))
     each = -(-examples // shared)
     shared = -(-examples // each)
-    out = total if shared == 1 else torch.empty(shared, rows, columns, device=left.device)
-    _sum[(tiles, shared)](
-        left, right, weights.float(), out, examples, each, positions, rows, columns, *lefts, *rights,
+    parts = torch.empty(len(layers), shared, rows, columns, device=left.device) if shared > 1 else totals
+    pointers = _addresses([one for one, _ in layers], [one for _, one in layers], list(parts))
+    steps = (*left.stride()[:2], *right.stride()[:2])
+    _sum[(tiles, shared, len(layers))](
+        *pointers, weights.float().contiguous(), examples, each, positions, rows, columns, *steps,
         keep=keep and shared == 1, **sizes,
     )  # fmt: skip
     if shared > 1:
-        found = out.sum(0)
-        total.add_(found) if keep else total.copy_(found)
-
-
-def _split(left: Tensor, right: Tensor, weights: Tensor) -> Tensor:
-    """As two products: weighted factors are the sum of two half ones, but for 2⁻¹⁷ of them."""
-    if right.shape[2] < left.shape[2]:
-        return _split(right, left, weights).t()
-    weighted = (left * weights.float().view(-1, 1, 1)).flatten(0, 1)
-    high = weighted.to(left.dtype)
-    low = weighted.sub_(high).to(left.dtype)
-    right = right.flatten(0, 1)
-    found = torch.mm(high.t(), right, out_dtype=torch.float32)
-    return found.add_(torch.mm(low.t(), right, out_dtype=torch.float32))
+        for total, part in zip(totals, parts, strict=True):
+            found = part.sum(0).view(total.shape)
+            total.add_(found) if keep else total.copy_(found)
