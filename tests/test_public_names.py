@@ -239,7 +239,8 @@ REBOUND = """
 import importlib, pkgutil, types
 import dalenius
 for module in pkgutil.walk_packages(dalenius.__path__, "dalenius."):
-    if not module.name.endswith("__main__"):
+    # Kernels of a GPU need Triton, which is not installed where there is none.
+    if not module.name.endswith("__main__") and not module.name.startswith("dalenius.learn.gpu."):
         importlib.import_module(module.name)
 for package in {packages!r}:
     exports = importlib.import_module(package)

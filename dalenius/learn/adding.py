@@ -20,7 +20,7 @@ from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Shares
 from dalenius.learn.noising import Noise, together
 from dalenius.learn.numerics import Numerics
-from dalenius.learn.totals import Totals
+from dalenius.learn.totals import Side, Totals
 from dalenius.noise.stream import StreamKey
 
 NOISE, COUNT, ADDRESSED = 1, 2, 3
@@ -112,7 +112,7 @@ class Sum:
         self.exact()
         here: list[Tensor] = []
         for number, side in enumerate(self._totals.sides):
-            if plan.correlated is None and self._noise.reaches(side.flat):
+            if self._reached(side):
                 self._noise.add_there(side.flat, step, divisor, key.addressed(ADDRESSED, *path, number))
             else:
                 here += [self._totals[one] for one in side.parameters]
@@ -126,6 +126,15 @@ class Sum:
             parameter.grad = total
         if isinstance(plan.clipping, Quantile):
             self._clip = plan.clipping.next(self._clip, self._short, plan.expected, key.stream(COUNT, *path))
+
+    def _reached(self, side: Side) -> bool:
+        """Whether its noise is drawn by address, on a GPU, and not in order."""
+        return self.plan.correlated is None and self._noise.reaches(side.flat)
+
+    @property
+    def drawn(self) -> str:
+        """How noise is drawn: a step that is made again in another way has other noise."""
+        return " ".join("by address" if self._reached(side) else "in order" for side in self._totals.sides)
 
     def exact(self) -> list[Tensor]:
         """The sums before noise, which are secret; zero where no example used the parameter."""

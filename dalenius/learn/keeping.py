@@ -119,7 +119,7 @@ class Kept(Costed):
 
     def _seal(self) -> bytes:
         """Of all that noise is about to be added to."""
-        said = f"{self._sum.clip.hex()} {self._sum.short} {self._said}"
+        said = f"{self._sum.clip.hex()} {self._sum.short} {self._sum.drawn} {self._said}"
         bits = self._key.stream(SEAL, self.steps, self._attempts.now(self.steps))
         return sealed(bits, said.encode(), self.model.names, self._sum.exact())
 
