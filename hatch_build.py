@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import sys_tags
 
 SOURCE = Path("dalenius/noise/kernel.c")
-LIBRARY = Path("dalenius/noise/libdalenius.so")
+LIBRARY = Path("dalenius/noise/kernel.shared")
 # Sums and comparisons of doubles as they are written, so that numpy and C agree in every bit.
 FLAGS = ["-O3", "-ffp-contract=off", "-fPIC", "-shared", "-std=c11"]
 
@@ -44,7 +44,7 @@ def plain_platform() -> str:
 def built(root: Path) -> bool:
     """Whether there is a library now. It comes to its place whole, or not at all."""
     source, library = root / SOURCE, root / LIBRARY
-    part = library.with_suffix(f".{platform.node()}.{os.getpid()}")
+    part = library.with_suffix(f".{platform.node()}.{os.getpid()}.shared")
     stamp = f"-DSOURCE={zlib.crc32(source.read_bytes())}u"
     said: object = "no compiler was found"
     for compiler in compilers():

@@ -141,4 +141,4 @@ class Sum:
         for parameter in self._fresh:
             self._totals[parameter].zero_()
         self._fresh = set()
-        return list(self._totals.values())
+        return [self._totals[one] for one in self.names]

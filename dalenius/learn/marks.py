@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import torch
@@ -109,8 +110,14 @@ def replaced(value: Any, new: Callable[[Tensor], Any]) -> Any:
         return type(value)(*(replaced(one, new) for one in value))
     if isinstance(value, tuple | list):
         return type(value)(replaced(one, new) for one in value)
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {key: replaced(one, new) for key, one in value.items()}
+    if isinstance(value, dict):
+        # Outputs with named fields are such, and stay so.
+        found = copy(value)
+        for key, one in value.items():
+            found[key] = replaced(one, new)
+        return found
     return value
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dalenius.learn import gpu
 from dalenius.learn.parts import Part, Whole, blanked, dear, full, held, pieces, raised, squares
 
 Sizes = tuple[int, ...]
@@ -112,7 +113,8 @@ class Windows(Part):
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """The gradient of a convolution, by torch."""
         g = self.g * weights.to(self.g.dtype).view(-1, *(1,) * (self.g.dim() - 1))
-        found = gradients_of(g, self.x, total, self.geometry, (False, True))[1]
+        with gpu.precise(g):
+            found = gradients_of(g, self.x, total, self.geometry, (False, True))[1]
         total.add_(found) if keep else total.copy_(found)
 
     def whole(self) -> Tensor:

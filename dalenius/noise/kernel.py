@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from dalenius.noise.law import Floats, Ints
 
-LIBRARY = Path(__file__).with_name("libdalenius.so")
+LIBRARY = Path(__file__).with_name("kernel.shared")
+"""Not named as an extension of Python is, which it is not."""
 SOURCE = Path(__file__).with_name("kernel.c")
 GRAIN = 2.0**-32
 """V is first known to so much."""

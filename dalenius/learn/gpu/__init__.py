@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from importlib.util import find_spec
 
@@ -25,21 +26,30 @@ def at_hand(*tensors: Tensor) -> bool:
 
 
 def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """For a tensor whose rows begin where a GPU reads quickly; what lies between them is zero."""
+    """For a tensor whose rows begin where a GPU reads quickly."""
     odd = shape[-1] % ALIGNED
     if not like.is_cuda or not odd or shape[-1] < MANY:
         return torch.empty(shape, dtype=dtype, device=like.device)
     longer = torch.empty(*shape[:-1], shape[-1] + ALIGNED - odd, dtype=dtype, device=like.device)
-    longer[..., shape[-1] :] = 0
     return longer[..., : shape[-1]]
 
 
 def aligned(tensor: Tensor) -> Tensor:
     """The same numbers, in such rows."""
     odd = tensor.shape[-1] % ALIGNED and tensor.shape[-1] >= MANY and tensor.is_cuda
-    if not odd or (tensor.dim() > 1 and tensor.stride(-1) == 1 and tensor.stride(-2) % ALIGNED == 0):
+    if not odd or tensor.dim() < 2:
+        return tensor
+    if tensor.stride(-1) == 1 and tensor.stride(-2) > tensor.shape[-1] and tensor.stride(-2) % ALIGNED == 0:
         return tensor
     return room(tensor.shape, tensor, tensor.dtype).copy_(tensor)
+
+
+def precise(tensor: Tensor) -> AbstractContextManager[object]:
+    """Convolutions as precise as norms are, whatever a GPU does elsewhere."""
+    cudnn = torch.backends.cudnn
+    if not tensor.is_cuda or not cudnn.allow_tf32:
+        return nullcontext()
+    return cudnn.flags(cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, False)
 
 
 def products(left: Tensor, right: Tensor) -> Tensor:
@@ -47,16 +57,6 @@ def products(left: Tensor, right: Tensor) -> Tensor:
     if left.dtype in (torch.float16, torch.bfloat16):
         return torch.bmm(left, right, out_dtype=torch.float32)
     return torch.bmm(left, right)
-
-
-def times(rows: Tensor, matrix: Tensor) -> Tensor:
-    """A product of matrices, of rows that may be `aligned`."""
-    size = rows.shape[-1]
-    if not rows.is_cuda or rows.dim() < 2 or rows.is_contiguous() or rows.stride(-2) % ALIGNED:
-        return rows.matmul(matrix)
-    length = rows.stride(-2)
-    longer = rows.as_strided((*rows.shape[:-1], length), rows.stride())
-    return longer.matmul(functional.pad(matrix, (0, 0, 0, length - size)))
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

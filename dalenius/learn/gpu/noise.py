@@ -226,8 +226,8 @@ class DeviceNoise:
         if not flat.numel():
             return
         size, device = flat.numel(), flat.device
-        key = torch.tensor(struct.unpack("<8i", stream.key), dtype=torch.int32, device=device)
-        numbers = torch.tensor([1 / grid.step, grid.limit, grid.factor], dtype=torch.float64, device=device)
+        key = _there(torch.tensor(struct.unpack("<8i", stream.key), dtype=torch.int32), device)
+        numbers = _there(torch.tensor([1 / grid.step, grid.limit, grid.factor], dtype=torch.float64), device)
         capacity = max(size // LISTED, min(size, SHORT))
         todo = torch.empty(capacity, dtype=torch.int64 if size >= 2**31 else torch.int32, device=device)
         open_, counts = (torch.zeros(many, dtype=torch.int32, device=device) for many in (2 * ROOM, 2))
@@ -252,3 +252,8 @@ class DeviceNoise:
         value = one.cpu().numpy()
         kernel.loops.add(value, self.sampler.settled(stream, np.array([entry]), attempt), grid)
         one.copy_(torch.from_numpy(value))
+
+
+def _there(small: Tensor, device: torch.device) -> Tensor:
+    """On the device, without waiting for what it does."""
+    return small.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else small
