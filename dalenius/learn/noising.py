@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dalenius.learn import gpu
 from dalenius.noise import addressed, onto
 from dalenius.noise.bits import Bits
 from dalenius.noise.chacha import Addressed
@@ -70,7 +71,7 @@ class Noise:
 
     def reaches(self, total: Tensor) -> bool:
         """Whether a GPU can draw the noise of a total by itself."""
-        return total.is_cuda and total.dtype in WHOLE and isinstance(self._sampler, NarrowSampler)
+        return gpu.at_hand(total) and total.dtype in WHOLE and isinstance(self._sampler, NarrowSampler)
 
     def add_there(self, total: Tensor, step: float, divisor: float, stream: Addressed) -> None:
         """The same on a GPU, with noise by address."""
