@@ -23,7 +23,7 @@ from dalenius.learn.numerics import Numerics
 from dalenius.learn.totals import Side, Totals
 from dalenius.noise.stream import StreamKey
 
-NOISE, COUNT, ADDRESSED = 1, 2, 3
+NOISE, COUNT, ADDRESSED = 1, 2, 8
 """The first numbers of the paths of streams: noise on tensors, on the count of short gradients, on a GPU."""
 
 
@@ -134,7 +134,8 @@ class Sum:
     @property
     def drawn(self) -> str:
         """How noise is drawn: a step that is made again in another way has other noise."""
-        return " ".join("by address" if self._reached(side) else "in order" for side in self._totals.sides)
+        how = {True: "by address", False: "in order"}
+        return " ".join(f"{how[self._reached(side)]} {side.flat.numel()}" for side in self._totals.sides)
 
     def exact(self) -> list[Tensor]:
         """The sums before noise, which are secret; zero where no example used the parameter."""

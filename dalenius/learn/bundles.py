@@ -17,6 +17,7 @@ from dalenius.learn.parts import Outer, Part, Whole, blanked, squares
 
 SMALL = 1 << 13
 """Numbers of a parameter that is small."""
+Factors = tuple[Tensor, Tensor]
 Weights = Callable[[Tensor], Tensor]
 """Of the examples, by parameter."""
 
@@ -41,11 +42,15 @@ class Group(ABC):
 
 def grouped(parts: Mapping[Tensor, Part], *, apart: bool) -> list[Group]:
     """What of these is done at once; norms that are wanted `apart` are not put together."""
-    twins: dict[Hashable, dict[Tensor, Outer]] = {}
+    twins: dict[Hashable, dict[Tensor, Factors]] = {}
     small: dict[Hashable, dict[Tensor, Whole]] = {}
     for parameter, part in parts.items():
         if isinstance(part, Outer) and part.there and parameter.dtype == torch.float32:
-            twins.setdefault(part.kind, {})[parameter] = part
+            from dalenius.learn.gpu import outer
+
+            # Factors that had to be laid out anew have other steps than those that had not.
+            factors = outer.ready(part.left, part.right)
+            twins.setdefault(outer.kind(factors), {})[parameter] = factors
         elif type(part) is Whole and part.shares.is_cuda and parameter.numel() <= SMALL and not apart:
             small.setdefault((part.shares.device, part.shares.dtype), {})[parameter] = part
     bundles = [Bundle(some) for some in small.values() if len(some) > 1]
@@ -83,12 +88,10 @@ class Bundle(Group):
 class Twins(Group):
     """Outer products of one shape."""
 
-    def __init__(self, outers: Mapping[Tensor, Outer]) -> None:
+    def __init__(self, layers: Mapping[Tensor, Factors]) -> None:
         from dalenius.learn.gpu import outer
 
-        self.parameters = list(outers)
-        self._kernels = outer
-        self._layers = {one: outer.ready(part.left, part.right) for one, part in outers.items()}
+        self.parameters, self._layers, self._kernels = list(layers), layers, outer
 
     def norms(self) -> dict[Tensor, Tensor]:
         """Of each."""

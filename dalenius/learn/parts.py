@@ -133,12 +133,6 @@ class Outer(Part):
         """Whether kernels of a GPU take over, which take norms of shares without writing them."""
         return self.left.shape[1] > 1 and self.left.dtype != torch.float64 and gpu.at_hand(self.left)
 
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What parts have in common that a kernel does at once."""
-        shapes = self.left.shape, self.right.shape, self.left.stride(), self.right.stride()
-        return self.left.dtype, self.left.device, *shapes
-
     def squared(self) -> Tensor:
         """By products of factors, some examples at a time; on a GPU by the shares, which are not written."""
         if self.left.shape[1] == 1:
@@ -269,7 +263,7 @@ class Tied(Part):
         products = taken.mul_(torch.bmm(full(two.right), one.right.transpose(1, 2))).sum((1, 2))
         lengths = one.rows.shape[1] + two.left.shape[1]
         total = one.squared() + two.squared() + 2 * products
-        return raised(total, one.reach() + two.reach(), (*self.shape, lengths))
+        return raised(total, one.reach() + two.reach(), (*self.shape, lengths), one.right.dtype)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One after the other."""
@@ -311,11 +305,13 @@ def squares(tensor: Tensor) -> Tensor:
     return (parts.double().square_().sum(1) + rest.square_()).to(flat.dtype)
 
 
-def raised(squared: Tensor, reach: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """By what rounding may have taken from it; never below zero. Sizes are p, d and T."""
+def raised(
+    squared: Tensor, reach: Tensor, sizes: tuple[int, ...], dtype: torch.dtype | None = None
+) -> Tensor:
+    """By what rounding in the type it was computed in may have taken from it; sizes are p, d and T."""
     left, right, positions = sizes
-    unit = torch.finfo(squared.dtype).eps / 2 * (math.sqrt(left) + math.sqrt(right) + positions)
-    return squared.clamp_(min=0).addcmul_(reach, reach, value=unit)
+    unit = torch.finfo(dtype or squared.dtype).eps / 2 * (math.sqrt(left) + math.sqrt(right) + positions)
+    return squared.clamp_(min=0).addcmul_(reach.to(squared.dtype), reach.to(squared.dtype), value=unit)
 
 
 def pieces(tensor: Tensor, each: int) -> Iterator[slice]:

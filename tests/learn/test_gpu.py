@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from dalenius.errors import NotSound
+from dalenius.learn.gradients import Watched
 
 from .architectures import ARCHITECTURES, Architecture
 from .engine import apart, clipped_sum, length, norms_of, shares_of
@@ -81,3 +82,26 @@ def test_long_odd_rows_are_aligned() -> None:
     assert torch.allclose(aligned @ matrix, rows @ matrix, atol=1e-3)
     x = torch.randn(3, 5, 40, device="cuda")
     assert torch.allclose(gpu.linear(x, matrix, None), x @ matrix.t(), atol=1e-3)
+
+
+def test_layers_whose_inputs_lie_differently_are_not_mistaken_for_each_other() -> None:
+    """Quarters of 100 numbers begin in turn where a GPU reads quickly and where it does not."""
+
+    class Quarters(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = torch.nn.ModuleList(torch.nn.Linear(100, 70, bias=False) for _ in range(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return sum(part(one) for part, one in zip(self.parts, x.chunk(4, -1), strict=True)).mean((1, 2))
+
+    model, x = Quarters().cuda(), torch.randn(4, 5, 400, device="cuda")
+    wanted = []
+    for one in x:
+        model.zero_grad()
+        model(one[None]).sum().backward()
+        wanted.append(torch.cat([weight.grad.flatten() for weight in model.parameters()]).norm())
+    model.zero_grad()
+    watched = Watched(model)
+    watched(x).sum().backward()
+    assert torch.allclose(norms_of(watched.shares()).float(), torch.stack(wanted), rtol=1e-4)

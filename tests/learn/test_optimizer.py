@@ -125,3 +125,23 @@ def test_evaluation_leaves_no_trace() -> None:
     again.step()
     torch.testing.assert_close(flat(model), flat(other), rtol=0, atol=1e-5)
     assert not torch.equal(flat(model), before)
+
+
+def test_a_model_may_return_its_loss_in_half_precision() -> None:
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x).square().mean()
+
+    model = Loss()
+    private = PrivateOptimizer(
+        model, torch.optim.SGD(model.parameters(), lr=0.1), clip=1, noise_multiplier=1, batch_size=8
+    )
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = private.model(torch.ones(8, 4))
+    loss.backward()
+    private.step()
+    assert all(one.grad is not None and one.grad.isfinite().all() for one in model.parameters())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from dalenius.learn.parts import Lookup, Outer, Part, Tied, Whole, united
+from dalenius.learn.parts import Lookup, Outer, Part, Tied, Whole, raised, united
 from dalenius.learn.windows import Filters, Geometry, Windows
 
 sizes = st.integers(1, 5)
@@ -151,3 +151,11 @@ def test_a_norm_of_factors_that_cancel_is_not_too_small(positions: int) -> None:
     part = Outer(left, right)
     exact = Outer(left.double(), right.double()).whole().reshape(EXAMPLES, -1).norm(dim=1)
     assert (part.squared().double().sqrt() >= exact * (1 - 1e-5)).all()
+
+
+def test_a_norm_is_raised_by_the_type_it_was_computed_in() -> None:
+    """A sum in double precision of products in single precision is no more precise than they are."""
+    nothing, reach = torch.zeros(1, dtype=torch.float64), torch.ones(1)
+    single = raised(nothing.clone(), reach, (50_000, 768, 512), torch.float32)
+    assert torch.allclose(single.float(), raised(nothing.float(), reach, (50_000, 768, 512)))
+    assert single > 1e8 * raised(nothing.clone(), reach, (50_000, 768, 512))

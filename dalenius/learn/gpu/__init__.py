@@ -27,8 +27,8 @@ def at_hand(*tensors: Tensor) -> bool:
 
 def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
     """For a tensor whose rows begin where a GPU reads quickly."""
-    odd = shape[-1] % ALIGNED
-    if not like.is_cuda or not odd or shape[-1] < MANY:
+    odd = shape[-1] % ALIGNED if like.is_cuda and shape else 0
+    if not odd or shape[-1] < MANY:
         return torch.empty(shape, dtype=dtype, device=like.device)
     longer = torch.empty(*shape[:-1], shape[-1] + ALIGNED - odd, dtype=dtype, device=like.device)
     return longer[..., : shape[-1]]
@@ -36,12 +36,16 @@ def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
 
 def aligned(tensor: Tensor) -> Tensor:
     """The same numbers, in such rows."""
-    odd = tensor.shape[-1] % ALIGNED and tensor.shape[-1] >= MANY and tensor.is_cuda
-    if not odd or tensor.dim() < 2:
+    if not tensor.is_cuda or tensor.dim() < 2 or tensor.shape[-1] < MANY or not tensor.shape[-1] % ALIGNED:
         return tensor
     if tensor.stride(-1) == 1 and tensor.stride(-2) > tensor.shape[-1] and tensor.stride(-2) % ALIGNED == 0:
         return tensor
     return room(tensor.shape, tensor, tensor.dtype).copy_(tensor)
+
+
+def on(tensor: Tensor) -> AbstractContextManager[object]:
+    """Kernels are run by the device that is current: here, that of the tensor."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def precise(tensor: Tensor) -> AbstractContextManager[object]:

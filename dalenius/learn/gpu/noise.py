@@ -16,12 +16,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from dalenius.learn.gpu import on
 from dalenius.noise.addressed import AddressedSampler
-from dalenius.noise.chacha import TILE, Addressed
+from dalenius.noise.chacha import MOST, TILE, Addressed
 from dalenius.noise.kernel import Grid
 
 LISTED, SHORT = 16, 4096
 """Of so many entries one may be unsure, or all of a short vector: about one in 40 is."""
+PART = 1 << 29
+"""Entries that are done at once: their places fit 32 bits."""
 ROOM = 256
 """Entries that may be left to the processor."""
 GRAIN = tl.constexpr(2.0**-32)
@@ -123,13 +126,13 @@ def _add(
     rest: tl.constexpr, left: tl.constexpr, more: tl.constexpr, sure: tl.constexpr,
 ):  # fmt: skip
     """One tile: entries from `start` on are those of `total`."""
-    tile = start // 2048 + tl.program_id(0)
+    tile = start // 2048 + tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, 128)
     counter = (tile * 128 + lane).to(tl.uint32)
     words = _block(key, counter, 0, 0)
     if more:
         further = _block(key, counter, 2, 0)
-    open_ = tl.zeros([128], tl.int32)
+    open_, seen = tl.zeros([128], tl.int32), tl.zeros([128], tl.int32)
     for j in tl.static_range(16):
         at = tile * 2048 + j * 128 + lane - start
         inside = (at >= 0) & (at < size)
@@ -141,6 +144,8 @@ def _add(
         safe = inside & (slot < sure)
         tl.store(total + at, _summed(tl.load(total + at, mask=safe, other=0.0), noise, grid), mask=safe)
         open_ += (inside & (slot >= sure)).to(tl.int32)
+        seen += inside.to(tl.int32)
+    tl.atomic_add(counts + 2, tl.sum(seen))
     number = tl.sum(open_)
     place_in_list = tl.atomic_add(counts, number) + tl.cumsum(open_) - open_
     for j in tl.static_range(16):
@@ -160,7 +165,7 @@ def _settle(
     place = tl.program_id(0) * 128 + tl.arange(0, 128)
     active = place < number
     at = tl.load(todo + place, mask=active, other=0)
-    entry = at + start
+    entry = at.to(tl.int64) + start
     h, unit = tl.load(law), tl.load(law + 1)
     noise = tl.zeros([128], tl.int32)
     done = active & False
@@ -212,6 +217,8 @@ class DeviceNoise:
         self._firsts = torch.from_numpy(narrow.bins.firsts).to(device)
         self._lines = torch.from_numpy(narrow.acceptance.lines).to(device)
         law = [1 / float(narrow.acceptance.law.spread), narrow.table.scale * 2.0**narrow.table.shift]
+        # Below, the series of a weight has no bound, and balls decide.
+        self._series = narrow.acceptance.law.spread >= 1
         self._law = torch.tensor(law, dtype=torch.float64, device=device)
         self._sizes = {
             "rest": narrow.bins.rest,
@@ -223,25 +230,31 @@ class DeviceNoise:
     def add(self, total: Tensor, stream: Addressed, grid: Grid, *, start: int = 0) -> None:
         """To a contiguous total, of which the first entry is number `start` of the stream."""
         flat = total.detach().view(-1)
-        if not flat.numel():
-            return
+        if start + flat.numel() > MOST:
+            raise ValueError(f"A stream has addresses for {MOST} entries.")
+        for first in range(0, flat.numel(), PART):
+            with on(flat):
+                self._add(flat[first : first + PART], stream, grid, start + first)
+
+    def _add(self, flat: Tensor, stream: Addressed, grid: Grid, start: int) -> None:
         size, device = flat.numel(), flat.device
         key = _there(torch.tensor(struct.unpack("<8i", stream.key), dtype=torch.int32), device)
         numbers = _there(torch.tensor([1 / grid.step, grid.limit, grid.factor], dtype=torch.float64), device)
         capacity = max(size // LISTED, min(size, SHORT))
-        todo = torch.empty(capacity, dtype=torch.int64 if size >= 2**31 else torch.int32, device=device)
-        open_, counts = (torch.zeros(many, dtype=torch.int32, device=device) for many in (2 * ROOM, 2))
-        tiles = -(-(start + size) // TILE) - start // TILE
+        todo, open_, counts = (
+            torch.zeros(many, dtype=torch.int32, device=device) for many in (capacity, 2 * ROOM, 3)
+        )
+        tiles, table = -(-(start + size) // TILE) - start // TILE, self.sampler.narrow.table
         _add[(tiles,)](
             flat, size, start, key, self._firsts, numbers, todo, counts, capacity, **self._sizes, num_warps=4
         )
         _settle[(-(-capacity // 128),)](
             flat, start, key, self._firsts, numbers, self._lines, self._law, todo, counts, capacity, open_,
-            ROOM, **self._sizes, doubtful=self.sampler.narrow.table.doubtful, num_warps=4,
+            ROOM, **self._sizes, doubtful=table.doubtful if self._series else 0, num_warps=4,
         )  # fmt: skip
-        listed, left = counts.tolist()
-        if listed > capacity or left > ROOM:
-            raise RuntimeError("Lists of doubtful noise are full, which has no probability to speak of.")
+        listed, left, seen = counts.tolist()
+        if seen != size or listed > capacity or left > ROOM:
+            raise RuntimeError("Noise did not reach every entry; nothing is released.")
         for at, attempt in open_[: 2 * left].view(-1, 2).tolist():
             self._decide(flat[at : at + 1], stream, grid, start + at, attempt)
 

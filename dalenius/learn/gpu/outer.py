@@ -11,13 +11,15 @@ All layers of one shape are done at once: a GPU is asked a few times in place of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from dalenius.learn.gpu import on
 
 FILLED = 264
 """Programs that fill a GPU; with fewer tiles the examples are shared among several."""
@@ -122,6 +124,24 @@ def _ready(tensor: Tensor) -> Tensor:
     return tensor if fits else tensor.clone(memory_format=torch.contiguous_format)
 
 
+def kind(layer: Factors) -> Hashable:
+    """What layers have in common that are done at once."""
+    left, right = layer
+    return left.dtype, left.device, left.shape, right.shape, left.stride(), right.stride()
+
+
+def _one_kind(layers: Sequence[Factors]) -> Factors:
+    """The first: kernels read all layers by its sizes and steps."""
+    if len(set(map(kind, layers))) != 1:
+        raise ValueError("layers must be of one type, shape and memory layout")
+    return layers[0]
+
+
+def _fits(total: Tensor, left: Tensor, size: int) -> bool:
+    there = total.device == left.device and total.dtype == torch.float32
+    return there and total.is_contiguous() and total.numel() == size
+
+
 def _addresses(*lists: Sequence[Tensor]) -> Tensor:
     """Where the tensors of some lists begin, a row for each list."""
     rows = [[one.data_ptr() for one in some] for some in lists]
@@ -130,14 +150,17 @@ def _addresses(*lists: Sequence[Tensor]) -> Tensor:
 
 def squares(layers: Sequence[Factors]) -> Tensor:
     """‖Σ_t l_t r_tᵀ‖² of each layer and example, for factors that are `ready`, and of one shape."""
-    left, right = layers[0]
+    left, right = _one_kind(layers)
     (examples, positions, rows), columns = left.shape, right.shape[2]
     sizes = _sizes(left, right)
     tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
     out = torch.empty(len(layers), examples, tiles, device=left.device, dtype=torch.float32)
     lefts, rights = _addresses([one for one, _ in layers], [one for _, one in layers])
     steps = (*left.stride()[:2], *right.stride()[:2])
-    _squares[(tiles, examples, len(layers))](lefts, rights, out, positions, rows, columns, *steps, **sizes)
+    with on(left):
+        _squares[(tiles, examples, len(layers))](
+            lefts, rights, out, positions, rows, columns, *steps, **sizes
+        )
     return out.sum(2, dtype=torch.float64)
 
 
@@ -146,20 +169,25 @@ def add(layers: Sequence[Factors], weights: Tensor, totals: Sequence[Tensor], *,
 
     Weights are (layers, examples).
     """
-    left, right = layers[0]
+    left, right = _one_kind(layers)
     (examples, positions, rows), columns = left.shape, right.shape[2]
+    if not all(_fits(total, left, rows * columns) for total in totals):
+        raise ValueError("totals must be contiguous, in single precision, and lie where the factors do")
     sizes = _sizes(left, right)
     tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
     shared = max(1, min(examples, FILLED // (tiles * len(layers))))
     each = -(-examples // shared)
     shared = -(-examples // each)
-    parts = torch.empty(len(layers), shared, rows, columns, device=left.device) if shared > 1 else totals
-    pointers = _addresses([one for one, _ in layers], [one for _, one in layers], list(parts))
+    partial = (len(layers), shared, rows, columns) if shared > 1 else (0,)
+    parts = torch.empty(partial, dtype=torch.float32, device=left.device)
+    outs = list(parts) if shared > 1 else totals
+    pointers = _addresses([one for one, _ in layers], [one for _, one in layers], outs)
     steps = (*left.stride()[:2], *right.stride()[:2])
-    _sum[(tiles, shared, len(layers))](
-        *pointers, weights.float().contiguous(), examples, each, positions, rows, columns, *steps,
-        keep=keep and shared == 1, **sizes,
-    )  # fmt: skip
+    with on(left):
+        _sum[(tiles, shared, len(layers))](
+            *pointers, weights.float().contiguous(), examples, each, positions, rows, columns, *steps,
+            keep=keep and shared == 1, **sizes,
+        )  # fmt: skip
     if shared > 1:
         for total, part in zip(totals, parts, strict=True):
             found = part.sum(0).view(total.shape)
