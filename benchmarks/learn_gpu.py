@@ -62,6 +62,48 @@ def plain(workload: Workload) -> Step:
     return step
 
 
+def plain_recorded(workload: Workload) -> Step:
+    """Forward and backward pass as a graph of CUDA."""
+    model, optimizer, criterion, x, y = made(workload)
+
+    def both() -> None:
+        optimizer.zero_grad()
+        with precision(workload):
+            loss = criterion(model(x), y)
+        loss.backward()
+
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            both()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    optimizer.zero_grad()
+    with torch.cuda.graph(graph):
+        both()
+
+    def step() -> None:
+        graph.replay()
+        optimizer.step()
+
+    return step
+
+
+def plain_compiled(workload: Workload) -> Step:
+    model, optimizer, criterion, x, y = made(workload)
+    compiled = torch.compile(lambda x, y: criterion(model(x), y))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        with precision(workload):
+            loss = compiled(x, y)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
 def dalenius(workload: Workload) -> Step:
     from dalenius.learn.optimizer import PrivateOptimizer
 
@@ -76,6 +118,27 @@ def dalenius(workload: Workload) -> Step:
         private.step()
 
     return step
+
+
+def recorded(*, compile: bool) -> Callable[[Workload], Step]:
+    def make(workload: Workload) -> Step:
+        from dalenius.learn.optimizer import PrivateOptimizer
+
+        model, optimizer, criterion, x, y = made(workload)
+        private = PrivateOptimizer(
+            model, optimizer, clip=CLIP, noise_multiplier=NOISE, batch_size=workload.size
+        )
+        learn = private.recorded(lambda x, y: criterion(private.model(x), y), compile=compile)
+
+        def step() -> None:
+            private.zero_grad()
+            with precision(workload):
+                learn(x, y)
+            private.step()
+
+        return step
+
+    return make
 
 
 def opacus(mode: str) -> Callable[[Workload], Step]:
@@ -107,13 +170,17 @@ def opacus(mode: str) -> Callable[[Workload], Step]:
 CONTENDERS = {
     "without privacy": plain,
     "Dalenius": dalenius,
+    "without privacy, recorded": plain_recorded,
+    "Dalenius, recorded": recorded(compile=False),
+    "without privacy, compiled": plain_compiled,
+    "Dalenius, compiled": recorded(compile=True),
     "Opacus, hooks": opacus("hooks"),
     "Opacus, ghost": opacus("ghost"),
 }
 
 
 def measured(make: Callable[[Workload], Step], workload: Workload) -> tuple[float, float]:
-    """Milliseconds of a step, and MiB at its peak above what lies there before."""
+    """Milliseconds of a step, and MiB at its peak: a recording's memory counts in full."""
     gc.collect()
     torch.cuda.empty_cache()
     step = make(workload)
@@ -129,25 +196,42 @@ def measured(make: Callable[[Workload], Step], workload: Workload) -> tuple[floa
         last.record()
         torch.cuda.synchronize()
         times.append(first.elapsed_time(last))
-    return statistics.median(times), torch.cuda.max_memory_allocated() / 2**20
+    pools = [one for one in torch.cuda.memory_snapshot() if tuple(one["segment_pool_id"]) != (0, 0)]
+    unseen = sum(one["total_size"] - one["allocated_size"] for one in pools)
+    return statistics.median(times), (torch.cuda.max_memory_allocated() + unseen) / 2**20
 
 
 def rows(workload: Workload, contenders: list[str]) -> list[list[str]]:
     found: list[list[str]] = []
-    base = (float("nan"), float("nan"))
+    bases: dict[str, tuple[float, float]] = {}
     for name in contenders:
+        torch._dynamo.reset()
         try:
             ms, peak = measured(CONTENDERS[name], workload)
         except Exception as reason:
-            said = f"{type(reason).__name__}: {str(reason)[:80]}"
-            found.append([workload.name, name, said, "", "", "", ""])
+            said = f"{type(reason).__name__}: {str(reason)[:300]}"
+            found.append([workload.name, name, said, "", "", "", "", ""])
             print(found[-1], flush=True)
             continue
-        if name == "without privacy":
-            base = ms, peak
-        asked = f"{workload.time:g} ({workload.memory:g})" if name == "Dalenius" else "–"
-        times, sizes = [f"{ms:.1f}", f"{ms / base[0]:.2f}"], [f"{peak:,.0f}", f"{peak / base[1]:.2f}"]
-        found.append([workload.name, name, *times, *sizes, asked])
+        who, _, how = name.partition(", ")
+        if who == "without privacy":
+            bases[how] = ms, peak
+        eager = bases.get("", (float("nan"),) * 2)
+        same = bases.get(how, (float("nan"),) * 2)
+        asked = f"{workload.time:g} ({workload.memory:g})" if who == "Dalenius" else "–"
+        own = who != "Opacus" and how
+        found.append(
+            [
+                workload.name,
+                name,
+                f"{ms:.1f}",
+                f"{ms / eager[0]:.2f}",
+                f"{ms / same[0]:.2f}" if own else "–",
+                f"{peak:,.0f}",
+                f"{peak / (same if own else eager)[1]:.2f}",
+                asked,
+            ]
+        )
         print(found[-1], flush=True)
     return found
 
@@ -227,7 +311,7 @@ def profiled(workload: Workload, name: str, into: Path) -> None:
 def page(lines: list[list[str]], errors: list[list[str]], drawn: str) -> str:
     """What is kept as the result."""
     device = torch.cuda.get_device_name()
-    head = ["model", "", "ms", "× without privacy", "MiB", "× without privacy", "at most"]
+    head = ["model", "", "ms", "× plain", "× its like", "MiB", "× its like", "at most"]
     return "\n".join(
         [
             f"# Private training on a GPU\n\n{device}; torch {torch.__version__}, one process.\n",
@@ -272,7 +356,7 @@ def main() -> None:
         errors.append(errors_of(WORKLOADS[key]))
         lines += rows(WORKLOADS[key], given.contenders)
         if given.profile:
-            for name in ("without privacy", "Dalenius"):
+            for name in given.contenders:
                 profiled(WORKLOADS[key], name, given.profile / f"{key}-{name.replace(' ', '-')}.txt")
     found = page(lines, errors, drawn)
     given.out.write_text(found)

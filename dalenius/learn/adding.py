@@ -83,11 +83,13 @@ class Sum:
         scaled = dict(zip(norms, rows, strict=True))
         within = self.plan.numerics.within(self._clip)
         factors = self.plan.clipping.factors(scaled, within, self.names)
+        real = _counted(shares, real)
         if real is not None:
             factors = {one: factor * real.to(factor.device) for one, factor in factors.items()}
         total = rows.sum(0)
         bad = ~torch.isfinite(total)
-        if bool(bad.any()):
+        # A GPU would have to be waited for, to know.
+        if bad.is_cuda or bool(bad.any()):
             shares.forget(bad)
         times = {id(factor): factor * scale for factor in factors.values()}
         weights = {one: times[id(factor)] for one, factor in factors.items()}
@@ -124,6 +126,7 @@ class Sum:
                 plan.correlated.add(totals, plan.scale, step, divisor, key, paths)
         for parameter, total in self._totals.items():
             parameter.grad = total
+        self._totals.let_go()
         if isinstance(plan.clipping, Quantile):
             self._clip = plan.clipping.next(self._clip, self._short, plan.expected, key.stream(COUNT, *path))
 
@@ -143,3 +146,12 @@ class Sum:
             self._totals[parameter].zero_()
         self._fresh = set()
         return [self._totals[one] for one in self.names]
+
+
+def _counted(shares: Shares, real: Tensor | None) -> Tensor | None:
+    """Which examples count: those that are `real`, and none that a batch was filled up with."""
+    if not shares.padding:
+        return real
+    found = torch.zeros(shares.examples, dtype=torch.float64)
+    found[: shares.examples - shares.padding] = 1 if real is None else real
+    return found

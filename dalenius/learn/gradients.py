@@ -8,7 +8,8 @@ one was used outside of the model's forward pass, and is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -25,8 +26,10 @@ from dalenius.learn.tape import Tape
 class Shares:
     """The gradients of the examples of one pass, by parameter."""
 
-    def __init__(self, parts: Mapping[Tensor, Part], examples: int) -> None:
+    def __init__(self, parts: Mapping[Tensor, Part], examples: int, *, padding: int = 0) -> None:
         self._parts, self.examples, self.parameters = parts, examples, parts.keys()
+        self.padding = padding
+        """So many of the examples, the last ones, were made up."""
         self._groups: list[Group] = []
 
     def norms(self, norm: str = "l2", *, apart: bool = True) -> dict[Tensor, Tensor]:
@@ -108,7 +111,7 @@ class Watched(nn.Module):
 
     def __init__(self, model: nn.Module, *, rows_per_example: int = 1, batch_dim: int = 0) -> None:
         super().__init__()
-        self.inner, self._each, self._dim = model, rows_per_example, batch_dim
+        self.inner, self.each, self._dim = model, rows_per_example, batch_dim
         names: dict[Tensor, str] = {one: name for name, one in model.named_parameters() if one.requires_grad}
         self._tape = Tape(names)
         self._half = any(one.dtype in HALF for one in model.parameters())
@@ -116,7 +119,7 @@ class Watched(nn.Module):
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
         self.rows: int | None = None
-        self.lifts, self.gain = False, 1.0
+        self.lifts, self.gain, self._padding = False, 1.0, 0
 
     @property
     def names(self) -> Mapping[Tensor, str]:
@@ -144,7 +147,8 @@ class Watched(nn.Module):
     def _run(self, args: Any, kwargs: Any, tensors: list[Tensor], rows: int) -> Any:
         if not torch.is_grad_enabled() or not self.watching:
             return self.inner(*args, **kwargs)
-        self._tape.open(rows // self._each, rows)
+        self._tape.open(rows // self.each, rows)
+        self._padding = 0
         for one in tensors:
             mark(one, self._outer(one, rows))
         with self._tape:
@@ -192,6 +196,18 @@ class Watched(nn.Module):
     def shares(self) -> Shares:
         """Of the backward pass that was just made."""
         self._check()
+        if self.rows is not None and self._tape.seen - {self.rows // self.each + self._padding}:
+            raise NotSound(
+                "The loop gives the model more or fewer rows than it was given, and each would count as an "
+                "example of its own.",
+                remedy="Pass views=… for several views of an example, which are clipped as one, and call the "
+                "model under torch.no_grad() for anything else.",
+            )
+        parts, examples = self.passed()
+        return Shares(parts, examples, padding=self._padding)
+
+    def passed(self) -> tuple[Mapping[Tensor, Part], int]:
+        """The parts of the backward pass that was just made, and how many examples it had."""
         strays = [name for one, name in self.names.items() if one.grad is not None]
         if strays:
             raise NotSound(
@@ -199,11 +215,39 @@ class Watched(nn.Module):
                 remedy="Call zero_grad() before every pass, and use parameters in the forward pass of the "
                 "private model only, without checkpointing; weight decay belongs to the optimizer.",
             )
-        if self.rows is not None and self._tape.seen - {self.rows // self._each}:
-            raise NotSound(
-                "The loop gives the model more or fewer rows than it was given, and each would count as an "
-                "example of its own.",
-                remedy="Pass views=… for several views of an example, which are clipped as one, and call the "
-                "model under torch.no_grad() for anything else.",
-            )
-        return Shares(self._tape.parts(), self._tape.examples)
+        return self._tape.parts(), self._tape.examples
+
+    # For passes that are recorded.
+
+    @property
+    def examples(self) -> int:
+        """Of the last pass."""
+        return self._tape.examples
+
+    def state(self) -> list[Tensor]:
+        """Parameters and buffers."""
+        return [*self.inner.parameters(), *self.inner.buffers()]
+
+    def adopt(self, parts: Mapping[Tensor, Part], examples: int, *, gain: float, padding: int) -> None:
+        """As if a pass of these parts had just been made; the last examples of it were made up."""
+        self._tape.open(examples, examples * self.each)
+        self.gain, self._padding = gain, padding
+        for parameter, part in parts.items():
+            self._tape.put(parameter, part)
+
+    @contextmanager
+    def standing_in(self, others: Mapping[Tensor, Tensor]) -> Iterator[None]:
+        """Other tensors in the place of parameters and buffers."""
+        homes: list[dict[str, Any]] = [
+            home for one in self.inner.modules() for home in (one._parameters, one._buffers)
+        ]
+        before, tape = [dict(home) for home in homes], self._tape
+        self._tape = tape.of({others[one]: name for one, name in tape.names.items()})
+        try:
+            for home in homes:
+                home.update({name: others[one] for name, one in home.items() if one is not None})
+            yield
+        finally:
+            self._tape = tape
+            for home, held in zip(homes, before, strict=True):
+                home.update(held)

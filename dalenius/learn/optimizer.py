@@ -32,6 +32,7 @@ from dalenius.learn.clipping import Clipping, read_clipping
 from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Watched
 from dalenius.learn.numerics import Numerics
+from dalenius.learn.recording import Recorded
 from dalenius.learn.replacing import check_modules
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.gaussian import Gaussian
@@ -100,6 +101,10 @@ class PrivateOptimizer:
     def zero_grad(self) -> None:
         """As the optimizer's."""
         self.optimizer.zero_grad(set_to_none=True)
+
+    def recorded(self, function: Callable[..., torch.Tensor], *, compile: bool = False) -> Recorded:
+        """Passes of a function from a batch to its loss, to call in place of `backward()` (`recording`)."""
+        return Recorded(self.model, function, compile=compile, now=lambda: False)
 
     def accumulate(self) -> None:
         """Take in the backward pass just made, without a step: its examples belong to the same batch."""

@@ -33,6 +33,8 @@ HELD, HELD_DEAR = 3, 4
 products of factors cost more than the shares."""
 HELD_THERE = 0.25
 """The same on a GPU, whose kernels take norms without writing shares."""
+SHORT = 1 << 11
+"""Positions of which all pairs are looked at."""
 LONG = 1 << 12
 """Entries of which a norm is made at once."""
 LARGEST = 1 << 23
@@ -51,7 +53,10 @@ class Part(ABC):
 
     @abstractmethod
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
-        """Add the weighted sum of the shares to `total`, or put it in the place of what is not to `keep`."""
+        """Add the weighted sum of the shares to `total`, or put it in the place of what is not to `keep`.
+
+        Examples that were forgotten have a weight of zero.
+        """
 
     @abstractmethod
     def whole(self) -> Tensor:
@@ -160,7 +165,7 @@ class Outer(Part):
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One product of matrices, over examples and positions alike."""
-        if self.left.dtype in HALF and total.dtype == torch.float32:
+        if self.there and total.dtype == torch.float32:
             from dalenius.learn.gpu import outer
 
             layers = [outer.ready(self.left, self.right)]
@@ -169,6 +174,8 @@ class Outer(Part):
         factors, each = map(full, self._factors), weights.to(single(self.left)).view(-1, 1, 1)
         smaller = int(self.shape[1] < self.shape[0])
         left, right = (one * each if i == smaller else one for i, one in enumerate(factors))
+        if left.is_cuda:
+            left, right = blanked(left, weights == 0), blanked(right, weights == 0)
         total.view(self.shape).addmm_(left.flatten(0, 1).t(), right.flatten(0, 1), beta=int(keep))
 
     def whole(self) -> Tensor:
@@ -176,8 +183,9 @@ class Outer(Part):
         return gpu.products(self.left.transpose(1, 2), self.right)
 
     def forget(self, bad: Tensor) -> None:
-        """Both factors: zero times infinity is not zero."""
-        self.left, self.right = blanked(self.left, bad), blanked(self.right, bad)
+        """Both factors: zero times infinity is not zero. On a GPU it is done when they are used."""
+        if not self.left.is_cuda:
+            self.left, self.right = blanked(self.left, bad), blanked(self.right, bad)
 
     def smallest(self) -> Part:
         """The shares where they need little memory: then their product is not made a second time."""
@@ -215,16 +223,33 @@ class Lookup(Part):
         return self._sums
 
     def squared(self) -> Tensor:
-        """Of the sums by row."""
+        """Of the sums by row; on a GPU, which would have to be waited for, by products of equal rows."""
+        if self.right.is_cuda and self.rows.shape[1] <= SHORT:
+            found = [self._squared(part) for part in pieces(self.right, 2 * self.rows.shape[1] ** 2)]
+            return torch.cat(found) if found else self.right.new_zeros(0)
         who, _, added = self.sums()
         return self.right.new_zeros(self.examples).index_add_(0, who, squares(added))
+
+    def _squared(self, part: slice) -> Tensor:
+        rows, right = self.rows[part], self.right[part].masked_fill((self.rows[part] < 0).unsqueeze(-1), 0)
+        products = torch.bmm(right, right.transpose(1, 2))
+        products.masked_fill_(rows.unsqueeze(1) != rows.unsqueeze(2), 0)
+        sizes = (1, self.shape[1], self.rows.shape[1])
+        return raised(products.sum((1, 2)), right.norm(dim=2).sum(1), sizes)
 
     def reach(self) -> Tensor:
         """Σ_t ‖r_t‖."""
         return self.right.norm(dim=2).sum(1)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
-        """Into the rows that were used."""
+        """Into the rows that were used; on a GPU always in the same order."""
+        if self.right.is_cuda:
+            each = weights.to(self.right.dtype).view(-1, 1).masked_fill(self.rows < 0, 0)
+            sums = torch.ops.aten.embedding_dense_backward(
+                self.right * each.unsqueeze(-1), self.rows.clamp(min=0), self.height, -1, False
+            )
+            total.add_(sums) if keep else total.copy_(sums)
+            return
         if not keep:
             total.zero_()
         who, row, added = self.sums()
@@ -232,9 +257,11 @@ class Lookup(Part):
 
     def whole(self) -> Tensor:
         """All rows of all examples: for small tables only."""
-        who, row, added = self.sums()
-        shares = self.right.new_zeros(self.examples * self.height, self.shape[1])
-        shares.index_add_(0, who * self.height + row, added)
+        numbers = torch.arange(self.examples, device=self.rows.device).view(-1, 1)
+        places = (numbers * self.height + self.rows.clamp(min=0)).view(-1)
+        right = self.right.masked_fill((self.rows < 0).unsqueeze(-1), 0)
+        shares = right.new_zeros(self.examples * self.height, self.shape[1])
+        shares.index_add_(0, places, right.reshape(-1, self.shape[1]))
         return shares.view(self.examples, *self.shape)
 
     def forget(self, bad: Tensor) -> None:

@@ -17,7 +17,7 @@ that was broken off is made again with the noise it had, or charged again (`atte
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from dalenius.learn.gradients import Watched
 from dalenius.learn.keeping import Kept
 from dalenius.learn.loader import Loader
 from dalenius.learn.optimizer import check_parameters, planned, read_reduction, step_loss
+from dalenius.learn.recording import Recorded
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.sampling import Sampling
@@ -146,6 +147,10 @@ class Private(Kept):
     def zero_grad(self) -> None:
         """As the optimizer's."""
         self.optimizer.zero_grad(set_to_none=True)
+
+    def recorded(self, function: Callable[..., torch.Tensor], *, compile: bool = False) -> Recorded:
+        """Passes of a function from a batch to its loss, to call in place of `backward()` (`recording`)."""
+        return Recorded(self.model, function, compile=compile, now=lambda: self.rehearsal is not None)
 
     def step(self, closure: Closure | None = None) -> None:
         """Once for every batch that the loader gives; the parameters move after the last chunk of a batch."""

@@ -66,6 +66,12 @@ class Tape(TorchFunctionMode):
         self._stands: dict[Tensor, Tensor] = {}
         self._known: dict[Hashable, list[int]] = {}
 
+    def of(self, names: Mapping[Tensor, str]) -> Tape:
+        """Another tape for the same model, with other tensors for its parameters."""
+        found = Tape(names)
+        found._known = self._known
+        return found
+
     # What the model calls.
 
     def open(self, examples: int, rows: int) -> None:

@@ -1,6 +1,8 @@
-"""`Totals`: the sums of a batch, one for each parameter, in memory that every step uses again.
+"""`Totals`: the sums of a batch, one for each parameter.
 
-On a GPU all sums of one type lie side by side, so that noise is added to them at once.
+On a processor they lie in memory that every step uses again: new pages cost more than sums. On a GPU all sums
+of one type lie side by side, so that noise is added to them at once, and between steps they are nowhere: the
+forward pass needs the room.
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ class Side:
     alone: tuple[int, ...] = ()
     """How often its memory and its sums are held if nobody else does."""
 
+    @property
+    def there(self) -> bool:
+        """Whether they lie on a GPU, or anywhere but with the processor."""
+        return self.parameters[0].device.type != "cpu"
+
 
 class Totals(dict[Tensor, Tensor]):
     """By parameter."""
@@ -33,8 +40,9 @@ class Totals(dict[Tensor, Tensor]):
             kinds.setdefault(one if one.device.type == "cpu" else (one.device, one.dtype), []).append(one)
         self.sides = [Side(group, torch.empty(0)) for group in kinds.values()]
         for side in self.sides:
-            self._lay_out(side)
-            side.alone = self._references(side)
+            if not side.there:
+                self._lay_out(side)
+                side.alone = self._references(side)
 
     def _lay_out(self, side: Side) -> None:
         first, sizes = side.parameters[0], [one.numel() for one in side.parameters]
@@ -52,5 +60,13 @@ class Totals(dict[Tensor, Tensor]):
             for one in side.parameters:
                 if one.grad is self[one]:
                     one.grad = None
-            if self._references(side) != side.alone:
+            if side.there or self._references(side) != side.alone:
                 self._lay_out(side)
+
+    def let_go(self) -> None:
+        """After the last use of a batch's sums: parameters have them as gradients, as long as needed."""
+        for side in self.sides:
+            if side.there:
+                side.flat = torch.empty(0)
+                for one in side.parameters:
+                    self.pop(one, None)

@@ -112,9 +112,11 @@ class Windows(Part):
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """The gradient of a convolution, by torch."""
-        g = self.g * weights.to(self.g.dtype).view(-1, *(1,) * (self.g.dim() - 1))
+        g, x = self.g * weights.to(self.g.dtype).view(-1, *(1,) * (self.g.dim() - 1)), self.x
+        if g.is_cuda:
+            g, x = blanked(g, weights == 0), blanked(x, weights == 0)
         with gpu.precise(g):
-            found = gradients_of(g, self.x, total, self.geometry, (False, True))[1]
+            found = gradients_of(g, x, total, self.geometry, (False, True))[1]
         total.add_(found) if keep else total.copy_(found)
 
     def whole(self) -> Tensor:
@@ -147,8 +149,9 @@ class Windows(Part):
         return found.reshape(self.examples, *self.shape)
 
     def forget(self, bad: Tensor) -> None:
-        """Both factors."""
-        self.x, self.g = blanked(self.x, bad), blanked(self.g, bad)
+        """Both factors. On a GPU it is done when they are used."""
+        if not self.x.is_cuda:
+            self.x, self.g = blanked(self.x, bad), blanked(self.g, bad)
 
     def smallest(self) -> Part:
         """The shares, where they need little memory."""
