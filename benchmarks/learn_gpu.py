@@ -179,7 +179,7 @@ CONTENDERS = {
 }
 
 
-def measured(make: Callable[[Workload], Step], workload: Workload) -> tuple[float, float]:
+def measured(make: Callable[[Workload], Step], workload: Workload, into: Path | None) -> tuple[float, float]:
     """Milliseconds of a step, and MiB at its peak: a recording's memory counts in full."""
     gc.collect()
     torch.cuda.empty_cache()
@@ -198,16 +198,19 @@ def measured(make: Callable[[Workload], Step], workload: Workload) -> tuple[floa
         times.append(first.elapsed_time(last))
     pools = [one for one in torch.cuda.memory_snapshot() if tuple(one["segment_pool_id"]) != (0, 0)]
     unseen = sum(one["total_size"] - one["allocated_size"] for one in pools)
+    if into is not None:
+        profiled(step, into)
     return statistics.median(times), (torch.cuda.max_memory_allocated() + unseen) / 2**20
 
 
-def rows(workload: Workload, contenders: list[str]) -> list[list[str]]:
+def rows(workload: Workload, contenders: list[str], profile: Path | None) -> list[list[str]]:
     found: list[list[str]] = []
     bases: dict[str, tuple[float, float]] = {}
     for name in contenders:
         torch._dynamo.reset()
+        into = profile and profile / "".join(c if c.isalnum() else "-" for c in f"{workload.name} {name}")
         try:
-            ms, peak = measured(CONTENDERS[name], workload)
+            ms, peak = measured(CONTENDERS[name], workload, into)
         except Exception as reason:
             said = f"{type(reason).__name__}: {str(reason)[:300]}"
             found.append([workload.name, name, said, "", "", "", "", ""])
@@ -294,18 +297,30 @@ def noise(size: int = 124_000_000) -> str:
     return "\n".join(said)
 
 
-def profiled(workload: Workload, name: str, into: Path) -> None:
+def profiled(step: Step, into: Path) -> None:
+    """What the device did in three steps."""
     from torch.profiler import ProfilerActivity, profile
 
-    step = CONTENDERS[name](workload)
-    for _ in range(WARM):
-        step()
     with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
         for _ in range(3):
             step()
         torch.cuda.synchronize()
     averages = found.key_averages()
-    into.write_text(averages.table(sort_by="self_cuda_time_total", row_limit=40, max_name_column_width=70))
+    busy = averages.table(sort_by="self_cuda_time_total", row_limit=40, max_name_column_width=70)
+    into.with_suffix(".txt").write_text(f"{idle(found)}\n{busy}")
+
+
+def idle(found: torch.profiler.profile) -> str:
+    """The longest times in which the device had nothing to do, and what came before and after."""
+    there = [one for one in found.events() if one.device_type == torch.autograd.DeviceType.CUDA]
+    there = sorted((one for one in there if "step" not in one.name), key=lambda one: one.time_range.start)
+    gaps, last = [], there[0]
+    for one in there:
+        gaps.append((one.time_range.start - last.time_range.end, last.name[:50], one.name[:50]))
+        last = max(last, one, key=lambda one: one.time_range.end)
+    total = sum(gap for gap, *_ in gaps if gap > 0)
+    longest = "\n".join(f"{gap:8.0f} us  {a} -> {b}" for gap, a, b in sorted(gaps, reverse=True)[:25])
+    return f"idle for {total:.0f} us in all\n{longest}\n"
 
 
 def page(lines: list[list[str]], errors: list[list[str]], drawn: str) -> str:
@@ -354,10 +369,7 @@ def main() -> None:
     lines, errors = [], []
     for key in given.models:
         errors.append(errors_of(WORKLOADS[key]))
-        lines += rows(WORKLOADS[key], given.contenders)
-        if given.profile:
-            for name in given.contenders:
-                profiled(WORKLOADS[key], name, given.profile / f"{key}-{name.replace(' ', '-')}.txt")
+        lines += rows(WORKLOADS[key], given.contenders, given.profile)
     found = page(lines, errors, drawn)
     given.out.write_text(found)
     print(found)

@@ -41,7 +41,7 @@ class Linear(torch.autograd.Function):
             tape.put(ctx.weight, part.smallest())
         if for_bias:
             tape.put(ctx.bias, Whole(left.detach().sum(1, dtype=single(left))))
-        back = g.matmul(weight.to(g.dtype)).to(ctx.dtype) if for_x else None
+        back = gpu.times(g, weight.to(g.dtype)).to(ctx.dtype) if for_x else None
         return None, None, back, None, None
 
 

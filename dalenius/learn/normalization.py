@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.errors import NotSound
+from dalenius.learn import gpu
 from dalenius.learn.marks import by_example, mark, outer_of
 from dalenius.learn.parts import Whole, full, single
 from dalenius.learn.tape import Function, Tape
@@ -77,14 +78,22 @@ class Layer(torch.autograd.Function):
         (g,), (x, mean, deviation) = gradients, ctx.saved_tensors
         scale, shift, (for_x, for_scale, for_shift) = ctx.scale, ctx.shift, ctx.needs_input_grad[4:]
 
-        def summed(products: Tensor) -> Whole:
+        def summed(products: Tensor) -> Tensor:
             rows = by_example(products, ctx.outer, ctx.examples, len(ctx.shape))
-            return Whole(rows.sum(1, dtype=single(rows)))
+            return rows.sum(1, dtype=single(rows))
 
-        if for_scale:
-            ctx.tape.put(scale, summed((full(x) - mean).mul_(deviation).mul_(g)))
-        if for_shift:
-            ctx.tape.put(shift, summed(g.detach()))
+        scales: Tensor | None
+        shifts: Tensor | None
+        if for_scale and for_shift and _there(ctx, x):
+            from dalenius.learn.gpu import layer
+
+            scales, shifts = layer.shares(x, g, mean, deviation, ctx.examples)
+        else:
+            scales = summed((full(x) - mean).mul_(deviation).mul_(g)) if for_scale else None
+            shifts = summed(g.detach()) if for_shift else None
+        for weight, shares in ((scale, scales), (shift, shifts)):
+            if shares is not None:
+                ctx.tape.put(weight, Whole(shares))
         if not for_x:
             return (None,) * 7
         wanted = [True, False, False]
@@ -109,6 +118,12 @@ class Each(torch.autograd.Function):
         shares = full(gradients[0]).view(ctx.examples, -1, *ctx.weight.shape).sum(1)
         ctx.tape.put(ctx.weight, Whole(shares))
         return None, None, None
+
+
+def _there(ctx: Any, x: Tensor) -> bool:
+    """Whether a kernel of a GPU finds both at once."""
+    plain = ctx.outer == 1 and len(ctx.shape) == 1 and ctx.examples and x.dtype != torch.float64
+    return bool(plain) and gpu.at_hand(x) and not gpu.traced(x)
 
 
 def _affine(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:

@@ -33,6 +33,8 @@ HELD, HELD_DEAR = 3, 4
 products of factors cost more than the shares."""
 HELD_THERE = 0.25
 """The same on a GPU, whose kernels take norms without writing shares."""
+DEVIATIONS = 6
+"""Of independent rounding errors, by which a sum of products is raised."""
 SHORT = 1 << 11
 """Positions of which all pairs are looked at."""
 LONG = 1 << 12
@@ -159,6 +161,11 @@ class Outer(Part):
         left, right = (torch.linalg.vector_norm(one[part], dim=2, dtype=single(one)) for one in self._factors)
         return (left * right).sum(1)
 
+    def spread(self) -> Tensor:
+        """Σ_t ‖l_t‖²‖r_t‖²: the squared norm of the share, if positions had nothing to do with each other."""
+        left, right = (torch.linalg.vector_norm(one, dim=2, dtype=single(one)) for one in self._factors)
+        return (left * right).double().square_().sum(1)
+
     @property
     def _factors(self) -> tuple[Tensor, Tensor]:
         return self.left, self.right
@@ -232,14 +239,15 @@ class Lookup(Part):
 
     def _squared(self, part: slice) -> Tensor:
         rows, right = self.rows[part], self.right[part].masked_fill((self.rows[part] < 0).unsqueeze(-1), 0)
-        products = torch.bmm(right, right.transpose(1, 2))
-        products.masked_fill_(rows.unsqueeze(1) != rows.unsqueeze(2), 0)
-        sizes = (1, self.shape[1], self.rows.shape[1])
-        return raised(products.sum((1, 2)), right.norm(dim=2).sum(1), sizes)
+        other, lengths = rows.unsqueeze(1) != rows.unsqueeze(2), right.norm(dim=2)
+        products = torch.bmm(right, right.transpose(1, 2)).masked_fill_(other, 0)
+        most = torch.bmm(lengths.unsqueeze(2), lengths.unsqueeze(1)).masked_fill_(other, 0)
+        found, reach = (one.sum((1, 2), dtype=torch.float64) for one in (products, most))
+        return raised(found, reach.sqrt_(), (1, self.shape[1], 0), right.dtype).to(right.dtype)
 
-    def reach(self) -> Tensor:
-        """Σ_t ‖r_t‖."""
-        return self.right.norm(dim=2).sum(1)
+    def spread(self) -> Tensor:
+        """Σ_t ‖r_t‖²."""
+        return self.right.norm(dim=2).double().square_().sum(1)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """Into the rows that were used; on a GPU always in the same order."""
@@ -283,14 +291,17 @@ class Tied(Part):
         self.examples, self.shape = self.multiplied.examples, self.multiplied.shape
 
     def squared(self) -> Tensor:
-        """With twice the product of the two."""
+        """With twice the product of the two, raised by what it may have lost where they cancel."""
         one, two = self.looked_up, self.multiplied
         rows = one.rows.clamp(min=0).unsqueeze(1).expand(-1, two.left.shape[1], -1)
         taken = full(two.left.gather(2, rows)).masked_fill_((one.rows < 0).unsqueeze(1), 0)
-        products = taken.mul_(torch.bmm(full(two.right), one.right.transpose(1, 2))).sum((1, 2))
-        lengths = one.rows.shape[1] + two.left.shape[1]
-        total = one.squared() + two.squared() + 2 * products
-        return raised(total, one.reach() + two.reach(), (*self.shape, lengths), one.right.dtype)
+        products = taken.mul_(torch.bmm(full(two.right), one.right.transpose(1, 2)))
+        cross = products.sum((1, 2), dtype=torch.float64)
+        both = one.squared().double() + two.squared().double()
+        lengths = math.sqrt(self.shape[1]) + math.sqrt(one.rows.shape[1] + two.left.shape[1]) + 8
+        unit = DEVIATIONS * torch.finfo(one.right.dtype).eps / 2
+        spread = lengths * (one.spread().sqrt() + two.spread().sqrt()).square()
+        return (both + 2 * cross).clamp_(min=0).add_(spread + 8 * both, alpha=unit)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """One after the other."""

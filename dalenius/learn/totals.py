@@ -58,7 +58,7 @@ class Totals(dict[Tensor, Tensor]):
         """Before the first chunk of a batch: whoever keeps a gradient must not see the next sum in it."""
         for side in self.sides:
             for one in side.parameters:
-                if one.grad is self[one]:
+                if one.grad is self.get(one, one):
                     one.grad = None
             if side.there or self._references(side) != side.alone:
                 self._lay_out(side)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import dalenius as dp
-from dalenius.errors import NotSound
 from dalenius.learn.gradients import Watched
-from dalenius.learn.optimizer import PrivateOptimizer
 from dalenius.learn.recording import Recorded, sizes_up
 
 
@@ -57,9 +52,7 @@ def of(watched: Watched) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 def compiled() -> tuple[Watched, Recorded]:
     torch.manual_seed(0)
     watched = Watched(Text())
-    return watched, Recorded(
-        watched, lambda x, y: loss_of(watched(x), y), compile=True, now=lambda: False
-    )
+    return watched, Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=True, now=lambda: False)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

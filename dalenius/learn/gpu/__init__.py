@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional
 
 ALIGNED, MANY = 16, 1024
@@ -26,11 +27,12 @@ def at_hand(*tensors: Tensor) -> bool:
 
 
 def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
-    """For a tensor whose rows begin where a GPU reads quickly."""
+    """For a tensor whose rows begin where a GPU reads quickly, with zeros between them."""
     odd = shape[-1] % ALIGNED if like.is_cuda and shape else 0
     if not odd or shape[-1] < MANY:
         return torch.empty(shape, dtype=dtype, device=like.device)
     longer = torch.empty(*shape[:-1], shape[-1] + ALIGNED - odd, dtype=dtype, device=like.device)
+    longer[..., shape[-1] :] = 0
     return longer[..., : shape[-1]]
 
 
@@ -70,3 +72,17 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return functional.linear(x, weight, bias)
     longer = functional.linear(x, functional.pad(weight.to(x.dtype), (0, 0, 0, ALIGNED - odd)))
     return longer[..., : weight.shape[0]]
+
+
+def times(rows: Tensor, matrix: Tensor) -> Tensor:
+    """A product of rows that are `aligned`, with the zeros between them where there are some."""
+    length, step = rows.shape[-1], rows.stride(-2) if rows.dim() > 1 else 0
+    if not rows.is_cuda or not 0 < step - length < ALIGNED or traced(rows):
+        return rows.matmul(matrix)
+    longer = rows.as_strided((*rows.shape[:-1], step), rows.stride())
+    return longer.matmul(functional.pad(matrix, (0, 0, 0, step - length)))
+
+
+def traced(tensor: Tensor) -> bool:
+    """Whether a pass is being traced for torch's compiler, which aligns rows by itself."""
+    return isinstance(tensor, FakeTensor)

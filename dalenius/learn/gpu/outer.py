@@ -1,9 +1,10 @@
 """Sums of outer products on a GPU: the norm of each example's, never written, and their weighted sum.
 
 `squares` accumulates a tile of Σ_t l_t r_tᵀ for one example, squares it and adds it up: one number of a tile
-leaves. `add` accumulates a tile for each example in turn, multiplies it by the example's weight in single
-precision, and adds. Products of bfloat16 are exact in single precision; those of single precision are made of
-three of TF32, with errors of about 2⁻²¹. Both read the same factors, so what is summed is what was measured.
+leaves. Where pairs of positions are fewer than entries, they take their place (`pairs`). `add` accumulates a
+tile for each example in turn, multiplies it by the example's weight in single precision, and adds. Products
+of bfloat16 are exact in single precision; those of single precision are made of three of TF32, with errors of
+about 2⁻²¹. Both read the same factors, so what is summed is what was measured.
 An example of weight zero is left out, whatever its factors are.
 
 All layers of one shape are done at once: a GPU is asked a few times in place of a hundred, and is filled.
@@ -19,7 +20,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from dalenius.learn.gpu import on
+from dalenius.learn.gpu import on, pairs
 
 FILLED = 264
 """Programs that fill a GPU; with fewer tiles the examples are shared among several."""
@@ -83,18 +84,24 @@ def _sum(
     right = tl.multiple_of(tl.load(rights + layer).to(tl.pointer_type(kind)), 16) + first * right_each
     weights += layer * examples + first
     total = tl.zeros([tall, broad], tl.float32)
-    for _ in range(tl.minimum(each, examples - share * each)):
-        weight = tl.load(weights)
-        if weight != 0:
-            found = _tile(
-                left, right, row, column, positions, rows, columns, left_step, right_step,
-                tall, broad, deep, precision,
-            )  # fmt: skip
-            total += found * weight
-        left += left_each
-        right += right_each
-        weights += 1
-    m, n = row + tl.arange(0, tall), column + tl.arange(0, broad)
+    m, n, k = row + tl.arange(0, tall), column + tl.arange(0, broad), tl.arange(0, deep)
+    lefts_at, rights_at = (
+        left + k[:, None] * left_step + m[None, :],
+        right + k[:, None] * right_step + n[None, :],
+    )
+    each_left, each_right = tl.zeros([], tl.int64) + left_each, tl.zeros([], tl.int64) + right_each
+    step_left, step_right = tl.zeros([], tl.int64) + left_step, tl.zeros([], tl.int64) + right_step
+    # One loop of two, so that factors of the next example are read while those of this one are multiplied.
+    for example in tl.range(0, tl.minimum(each, examples - share * each), flatten=True):
+        near_at, far_at = lefts_at + example * each_left, rights_at + example * each_right
+        found = tl.zeros([tall, broad], tl.float32)
+        for start in range(0, positions, deep):
+            inside = (start + k < positions)[:, None]
+            near = tl.load(near_at + start * step_left, mask=inside & (m < rows)[None, :], other=0.0)
+            far = tl.load(far_at + start * step_right, mask=inside & (n < columns)[None, :], other=0.0)
+            found = tl.dot(tl.trans(near), far, found, input_precision=precision)
+        weight = tl.load(weights + example)
+        total += tl.where(weight != 0, found * weight, 0.0)
     out = tl.load(outs + layer).to(tl.pointer_type(tl.float32)) + share.to(tl.int64) * rows * columns
     places = out + m[:, None].to(tl.int64) * columns + n[None, :]
     inside = (m < rows)[:, None] & (n < columns)[None, :]
@@ -152,10 +159,12 @@ def squares(layers: Sequence[Factors]) -> Tensor:
     """‖Σ_t l_t r_tᵀ‖² of each layer and example, for factors that are `ready`, and of one shape."""
     left, right = _one_kind(layers)
     (examples, positions, rows), columns = left.shape, right.shape[2]
+    lefts, rights = pointers = _addresses([one for one, _ in layers], [one for _, one in layers])
+    if left.dtype == torch.bfloat16 and pairs.cheaper(positions, rows, columns):
+        return pairs.squares(layers, pointers)
     sizes = _sizes(left, right)
     tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
     out = torch.empty(len(layers), examples, tiles, device=left.device, dtype=torch.float32)
-    lefts, rights = _addresses([one for one, _ in layers], [one for _, one in layers])
     steps = (*left.stride()[:2], *right.stride()[:2])
     with on(left):
         _squares[(tiles, examples, len(layers))](
