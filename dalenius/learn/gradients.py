@@ -120,6 +120,9 @@ class Watched(nn.Module):
         self.weights: Tensor | None = None
         self.rows: int | None = None
         self.lifts, self.gain, self._padding = False, 1.0, 0
+        self.busy = self.bare = False
+        """Whether a forward pass is under way, and whether results are left as they are: then a backward pass
+        begins with the gain."""
 
     @property
     def names(self) -> Mapping[Tensor, str]:
@@ -151,8 +154,12 @@ class Watched(nn.Module):
         self._padding = 0
         for one in tensors:
             mark(one, self._outer(one, rows))
-        with self._tape:
-            result = self.inner(*args, **kwargs)
+        self.busy = True
+        try:
+            with self._tape:
+                result = self.inner(*args, **kwargs)
+        finally:
+            self.busy = False
         half = any(one.dtype in HALF for one in tensors_in(result))
         self.coarse = self.coarse or half
         coarse = half or self._half or torch.is_autocast_enabled(tensors[0].device.type)
@@ -162,7 +169,7 @@ class Watched(nn.Module):
     def _left(self, result: Tensor, rows: int) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
         if self.weights is None:
-            return Lifted.apply(result, self.gain, None)
+            return result if self.bare else Lifted.apply(result, self.gain, None)
         if not result.dim() or len(result) != rows:
             raise NotSound(
                 "The model returns something that is not one thing for each row.",

@@ -19,15 +19,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.gradients import Watched
-from dalenius.learn.parts import Part
+from dalenius.learn.marks import tensors_in
+from dalenius.learn.parts import HALF, Part
+from dalenius.learn.placing import MOVES, RESHAPES
 
 Parts = dict[Tensor, Part]
 Run = Callable[[Sequence[Tensor]], tuple[Tensor, Parts]]
@@ -42,6 +46,7 @@ class Recorded:
     ) -> None:
         self._model, self._function, self._compile, self._now = model, function, compile, now
         self._passes: dict[Hashable, Pass] = {}
+        self._held, self._modules = model.state(), list(model.modules())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """Forward and backward; the loss, which is secret. Called in place of `backward()`."""
@@ -73,30 +78,49 @@ class Recorded:
 
     def _state(self, inputs: Sequence[Tensor]) -> tuple[Hashable, ...]:
         """What a recording depends on beside the forms of its inputs."""
-        kind, model = inputs[0].device.type, self._model
-        places = tuple(one.data_ptr() for one in model.state()) if inputs[0].is_cuda else ()
-        modes = tuple(one.training for one in model.modules())
+        kind = inputs[0].device.type
+        places = tuple(one.data_ptr() for one in self._held) if inputs[0].is_cuda else ()
+        modes = tuple(one.training for one in self._modules)
         half = torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind)
-        return places, modes, half, model.lifts
+        return places, modes, half, self._model.lifts
 
     def _record(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> Pass:
-        model, weighed = self._model, self._model.weights is not None
-
-        def run(given: Sequence[Tensor]) -> tuple[Tensor, Parts]:
-            before = model.weights
-            try:
-                model.weights = given[-1] if weighed else None
-                found = loss(given[:-1] if weighed else given)
-                with _precise(found):
-                    found.backward()
-                    return found.detach(), dict(model.passed()[0])
-            finally:
-                model.weights = before
-
         devices = [inputs[0].device] if inputs[0].is_cuda else []
         # What was drawn for a recording is nobody's: a run that is taken up again records at another step.
         with torch.random.fork_rng(devices):
-            return self._recorded(run, inputs)
+            weighed = self._model.weights is not None
+            bare = not weighed and self._exact(loss, inputs)
+            return self._recorded(partial(self._both, loss, weighed, bare), inputs)
+
+    def _exact(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> bool:
+        """Whether all that follows the model is in single precision, though its results may be in half.
+
+        Then they need no copy in single precision: a factor at the end is in the gradient before it is cut.
+        """
+        self._model.bare, seen = True, Precise(self._model)
+        try:
+            with seen:
+                return loss(inputs).dtype not in HALF and seen.exact
+        finally:
+            self._model.bare = False
+
+    def _both(
+        self,
+        loss: Callable[[Sequence[Tensor]], Tensor],
+        weighed: bool,
+        bare: bool,
+        given: Sequence[Tensor],
+    ) -> tuple[Tensor, Parts]:
+        """A forward and a backward pass."""
+        model, before = self._model, self._model.weights
+        model.weights, model.bare = given[-1] if weighed else None, bare
+        try:
+            found = loss(given[:-1] if weighed else given)
+            with _precise(found):
+                found.backward(torch.full_like(found, model.gain if bare else 1.0))
+                return found.detach(), dict(model.passed()[0])
+        finally:
+            model.weights, model.bare = before, False
 
     def _recorded(self, run: Run, inputs: Sequence[Tensor]) -> Pass:
         _, parts = run(inputs)
@@ -116,6 +140,21 @@ class Recorded:
 
             found = Replayed(found, inputs)
         return Pass(found, examples, gain)
+
+
+class Precise(TorchFunctionMode):
+    """Sees whether anything outside of a model is computed in half precision, but for what only moves."""
+
+    def __init__(self, model: Watched) -> None:
+        super().__init__()
+        self._model, self.exact = model, True
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run it as it is."""
+        result = func(*args, **(kwargs or {}))
+        if not self._model.busy and func not in RESHAPES and func not in MOVES:
+            self.exact &= not any(one.requires_grad and one.dtype in HALF for one in tensors_in(result))
+        return result
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,14 @@ class Totals(dict[Tensor, Tensor]):
 
     def _lay_out(self, side: Side) -> None:
         first, sizes = side.parameters[0], [one.numel() for one in side.parameters]
-        side.flat = torch.zeros(sum(sizes), dtype=first.dtype, device=first.device)
+        make = torch.empty if side.there else torch.zeros
+        side.flat = make(sum(sizes), dtype=first.dtype, device=first.device)
         for one, part in zip(side.parameters, side.flat.split(sizes), strict=True):
             self[one] = part.view(one.shape)
+
+    def __missing__(self, parameter: Tensor) -> Tensor:
+        self._lay_out(next(side for side in self.sides if any(one is parameter for one in side.parameters)))
+        return self[parameter]
 
     def _references(self, side: Side) -> tuple[int, ...]:
         memory = torch._C._storage_Use_Count(side.flat.untyped_storage()._cdata)
@@ -56,11 +61,12 @@ class Totals(dict[Tensor, Tensor]):
 
     def renew(self) -> None:
         """Before the first chunk of a batch: whoever keeps a gradient must not see the next sum in it."""
+        self.let_go()
         for side in self.sides:
             for one in side.parameters:
                 if one.grad is self.get(one, one):
                     one.grad = None
-            if side.there or self._references(side) != side.alone:
+            if not side.there and self._references(side) != side.alone:
                 self._lay_out(side)
 
     def let_go(self) -> None:

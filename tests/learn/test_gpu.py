@@ -9,6 +9,7 @@ import torch
 
 from dalenius.errors import NotSound
 from dalenius.learn.gradients import Watched
+from dalenius.learn.recording import Recorded
 
 from .architectures import ARCHITECTURES, Architecture
 from .engine import apart, clipped_sum, length, norms_of, shares_of
@@ -105,3 +106,124 @@ def test_layers_whose_inputs_lie_differently_are_not_mistaken_for_each_other() -
     watched = Watched(model)
     watched(x).sum().backward()
     assert torch.allclose(norms_of(watched.shares()).float(), torch.stack(wanted), rtol=1e-4)
+
+
+class Text(torch.nn.Module):
+    """Symbols with a tied head."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.symbols, self.head = torch.nn.Embedding(1030, 160), torch.nn.Linear(160, 1030, bias=False)
+        self.block = torch.nn.TransformerEncoderLayer(160, 4, 320, dropout, batch_first=True)
+        self.head.weight = self.symbols.weight
+
+    def forward(self, text: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.head(self.block(self.symbols(text)))
+        return found
+
+
+def made(size: int, dropout: float = 0.0) -> tuple[Watched, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    text = torch.randint(1030, (size, 33), device="cuda")
+    return Watched(Text(dropout).cuda()), text[:, :-1].contiguous(), text[:, 1:].contiguous()
+
+
+def loss_of(watched: Watched, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    each = torch.nn.functional.cross_entropy(watched(x).flatten(0, 1), y.flatten(), reduction="none")
+    return each.view(y.shape).mean(1).mean()
+
+
+def summed(watched: Watched) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    shares = watched.shares()
+    norms = norms_of(shares)
+    totals = {one: torch.zeros_like(one) for one in watched.names}
+    real = (torch.arange(shares.examples, device="cuda") < shares.examples - shares.padding).float()
+    shares.add(real * shares.examples / watched.gain, totals)
+    found = norms[: shares.examples - shares.padding] * shares.examples / watched.gain
+    return found, {watched.names[one]: total for one, total in totals.items()}
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_recorded_pass_has_the_same_parts(compile: bool, half: bool) -> None:
+    """Of batches of several sizes, after weights have moved, in single precision and in half."""
+    watched, x, y = made(7)
+    watched.lifts = True
+    learn = Recorded(watched, lambda x, y: loss_of(watched, x, y), compile=compile, now=lambda: False)
+    for size in (7, 6, 7):
+        with torch.no_grad():
+            for one in watched.inner.parameters():
+                one += 0.02 * torch.randn_like(one)
+        with torch.autocast("cuda", torch.bfloat16, enabled=half):
+            loss_of(watched, x[:size], y[:size]).backward()
+            wanted_norms, wanted = summed(watched)
+            learn(x[:size], y[:size])
+            norms, found = summed(watched)
+        close = 3e-2 if half else 1e-4
+        assert torch.allclose(norms, wanted_norms, rtol=close)
+        assert apart(found, wanted) <= close * length(wanted)
+
+
+def test_dropout_of_a_recorded_pass_is_drawn_anew_and_by_the_seed() -> None:
+    watched, x, y = made(4, dropout=0.3)
+    learn = Recorded(watched, lambda x, y: loss_of(watched, x, y), compile=False, now=lambda: False)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        learn(x, y)
+        found.append(summed(watched)[0])
+    learn(x, y)
+    assert torch.equal(found[0], found[1])
+    assert not torch.allclose(found[1], found[2], rtol=1e-3)
+    assert not torch.allclose(found[2], summed(watched)[0], rtol=1e-3)
+
+
+def test_an_example_that_is_no_number_adds_nothing() -> None:
+    """And none that others add is changed."""
+    from dalenius.learn.optimizer import PrivateOptimizer
+
+    found = []
+    for spoiled in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Flatten(), torch.nn.Linear(144, 150))
+        model = torch.nn.Sequential(model, torch.nn.LayerNorm(150), torch.nn.Linear(150, 2)).cuda()
+        private = PrivateOptimizer(
+            model, torch.optim.SGD(model.parameters(), lr=0.1), clip=1, noise_multiplier=1, batch_size=4
+        )
+        x = torch.randn(4, 1, 8, 8, device="cuda")
+        x[2] = torch.nan if spoiled else 0
+        weights = torch.tensor([1.0, 1, 1 if spoiled else 0, 1], device="cuda")
+        private.zero_grad()
+        (private.model(x).square().sum(1) * weights).mean().backward()
+        private.accumulate()
+        found.append(torch.cat([one.flatten() for one in private._sum.exact()]))
+    assert torch.isfinite(found[1]).all()
+    assert torch.allclose(found[0], found[1], rtol=1e-4, atol=1e-6)
+
+
+def test_a_run_goes_on_a_gpu() -> None:
+    """Poisson batches, a rehearsal, noise by address, and no sums between steps."""
+    import dalenius as dp
+
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).cuda()
+    data, labels = torch.randn(60, 5), torch.randint(2, (60,))
+    private = dp.learn.Private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        (data, labels),
+        batch_size=6,
+        steps=5,
+        clip=1,
+        noise_multiplier=1,
+        public_size=60,
+        chunk=4,
+    )
+    learn = private.recorded(lambda x, y: torch.nn.functional.cross_entropy(private.model(x), y))
+    for x, y in private.loader:
+        private.zero_grad()
+        learn(x.cuda(), y.cuda())
+        private.step()
+    assert private.steps == 5
+    assert not private._sum._totals

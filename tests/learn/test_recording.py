@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import dalenius as dp
+from dalenius.errors import NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.recording import Recorded, sizes_up
 
@@ -93,3 +97,84 @@ def test_sizes_are_few_and_near() -> None:
     sizes = [sizes_up(n) for n in range(1, 1000)]
     assert all(n <= size < 1.5 * n + 1 for n, size in enumerate(sizes, 1))
     assert len(set(sizes)) <= 20
+
+
+def test_half_results_go_on_as_they_are_if_the_criterion_is_in_single_precision() -> None:
+    """The factor of the mean over rows is in the gradient before it is cut to half precision."""
+    torch.manual_seed(1)
+    watched, (x, y) = Watched(Text()), batch(6)
+    watched.lifts = True
+
+    def loss(given: Sequence[Tensor]) -> Tensor:
+        return loss_of(watched(given[0]), given[1])
+
+    learn = Recorded(watched, loss, compile=False, now=lambda: False)
+    found = []
+    with torch.autocast("cpu", torch.bfloat16):
+        assert learn._exact(loss, (x, y))
+        assert not learn._exact(lambda given: (watched(given[0]) * 2).float().mean(), (x, y))
+        assert not learn._exact(lambda given: watched(given[0]).mean(), (x, y))
+        for bare in (False, True):
+            value, parts = learn._both(loss, False, bare, (x, y))
+            assert watched.gain == 6
+            watched.adopt(parts, 6, gain=watched.gain, padding=0)
+            shares = watched.shares()
+            found.append((value, torch.stack(list(shares.norms().values())).sum(0).sqrt()))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, rtol=2e-2, atol=0)
+
+
+def test_without_a_gpu_a_pass_that_is_not_compiled_is_made_as_ever() -> None:
+    torch.manual_seed(2)
+    watched, (x, y) = Watched(Text()), batch(5)
+    loss_of(watched(x), y).backward()
+    wanted = of(watched)
+    Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=False, now=lambda: False)(x, y)
+    assert all(torch.equal(a[name], b[name]) for a, b in zip(of(watched), wanted, strict=True) for name in a)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_parameter_that_a_trace_does_not_find_is_refused() -> None:
+    """It would be a constant in what is compiled."""
+
+    class Beside(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(4, 3)
+            self.kept = [nn.Parameter(torch.randn(3))]
+            self.scale = self.kept[0]
+
+        def forward(self, x: Tensor) -> Tensor:
+            found: Tensor = self.head(x) * self.kept[0]
+            return found
+
+    watched = Watched(Beside())
+    learn = Recorded(watched, lambda x: watched(x).square().mean(), compile=True, now=lambda: False)
+    with pytest.raises(NotSound, match="does not train what the model trains"):
+        learn(torch.randn(4, 4))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_run_of_recorded_passes_is_a_run() -> None:
+    """Poisson batches of all sizes, with a rehearsal, clipped and charged as any."""
+    torch.manual_seed(3)
+    model, data = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(60, 5)
+    labels = torch.randint(2, (60,))
+    private = dp.learn.Private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        (data, labels),
+        batch_size=6,
+        steps=4,
+        clip=1,
+        noise_multiplier=1,
+        public_size=60,
+    )
+    learn = private.recorded(lambda x, y: functional.cross_entropy(private.model(x), y), compile=True)
+    before = [one.detach().clone() for one in model.parameters()]
+    for x, y in private.loader:
+        private.zero_grad()
+        learn(x, y)
+        private.step()
+    assert private.steps == 4
+    assert all(not torch.equal(one, old) for one, old in zip(model.parameters(), before, strict=True))

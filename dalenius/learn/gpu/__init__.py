@@ -32,7 +32,7 @@ def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
     if not odd or shape[-1] < MANY:
         return torch.empty(shape, dtype=dtype, device=like.device)
     longer = torch.empty(*shape[:-1], shape[-1] + ALIGNED - odd, dtype=dtype, device=like.device)
-    longer[..., shape[-1] :] = 0
+    longer[..., shape[-1] :].zero_()
     return longer[..., : shape[-1]]
 
 

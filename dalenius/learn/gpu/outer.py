@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from dalenius.learn.gpu import on, pairs
+from dalenius.learn.gpu import on, pairs, tiles
 
 FILLED = 264
 """Programs that fill a GPU; with fewer tiles the examples are shared among several."""
@@ -84,24 +84,18 @@ def _sum(
     right = tl.multiple_of(tl.load(rights + layer).to(tl.pointer_type(kind)), 16) + first * right_each
     weights += layer * examples + first
     total = tl.zeros([tall, broad], tl.float32)
-    m, n, k = row + tl.arange(0, tall), column + tl.arange(0, broad), tl.arange(0, deep)
-    lefts_at, rights_at = (
-        left + k[:, None] * left_step + m[None, :],
-        right + k[:, None] * right_step + n[None, :],
-    )
-    each_left, each_right = tl.zeros([], tl.int64) + left_each, tl.zeros([], tl.int64) + right_each
-    step_left, step_right = tl.zeros([], tl.int64) + left_step, tl.zeros([], tl.int64) + right_step
-    # One loop of two, so that factors of the next example are read while those of this one are multiplied.
-    for example in tl.range(0, tl.minimum(each, examples - share * each), flatten=True):
-        near_at, far_at = lefts_at + example * each_left, rights_at + example * each_right
-        found = tl.zeros([tall, broad], tl.float32)
-        for start in range(0, positions, deep):
-            inside = (start + k < positions)[:, None]
-            near = tl.load(near_at + start * step_left, mask=inside & (m < rows)[None, :], other=0.0)
-            far = tl.load(far_at + start * step_right, mask=inside & (n < columns)[None, :], other=0.0)
-            found = tl.dot(tl.trans(near), far, found, input_precision=precision)
-        weight = tl.load(weights + example)
-        total += tl.where(weight != 0, found * weight, 0.0)
+    for _ in range(tl.minimum(each, examples - share * each)):
+        weight = tl.load(weights)
+        if weight != 0:
+            found = _tile(
+                left, right, row, column, positions, rows, columns, left_step, right_step,
+                tall, broad, deep, precision,
+            )  # fmt: skip
+            total += found * weight
+        left += left_each
+        right += right_each
+        weights += 1
+    m, n = row + tl.arange(0, tall), column + tl.arange(0, broad)
     out = tl.load(outs + layer).to(tl.pointer_type(tl.float32)) + share.to(tl.int64) * rows * columns
     places = out + m[:, None].to(tl.int64) * columns + n[None, :]
     inside = (m < rows)[:, None] & (n < columns)[None, :]
@@ -160,16 +154,14 @@ def squares(layers: Sequence[Factors]) -> Tensor:
     left, right = _one_kind(layers)
     (examples, positions, rows), columns = left.shape, right.shape[2]
     lefts, rights = pointers = _addresses([one for one, _ in layers], [one for _, one in layers])
-    if left.dtype == torch.bfloat16 and pairs.cheaper(positions, rows, columns):
+    if all(tiles.fit(*one) for one in layers) and pairs.cheaper(positions, rows, columns):
         return pairs.squares(layers, pointers)
     sizes = _sizes(left, right)
-    tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
-    out = torch.empty(len(layers), examples, tiles, device=left.device, dtype=torch.float32)
+    many = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
+    out = torch.empty(len(layers), examples, many, device=left.device, dtype=torch.float32)
     steps = (*left.stride()[:2], *right.stride()[:2])
     with on(left):
-        _squares[(tiles, examples, len(layers))](
-            lefts, rights, out, positions, rows, columns, *steps, **sizes
-        )
+        _squares[(many, examples, len(layers))](lefts, rights, out, positions, rows, columns, *steps, **sizes)
     return out.sum(2, dtype=torch.float64)
 
 
@@ -182,21 +174,25 @@ def add(layers: Sequence[Factors], weights: Tensor, totals: Sequence[Tensor], *,
     (examples, positions, rows), columns = left.shape, right.shape[2]
     if not all(_fits(total, left, rows * columns) for total in totals):
         raise ValueError("totals must be contiguous, in single precision, and lie where the factors do")
-    sizes = _sizes(left, right)
-    tiles = triton.cdiv(rows, sizes["tall"]) * triton.cdiv(columns, sizes["broad"])
-    shared = max(1, min(examples, FILLED // (tiles * len(layers))))
+    sizes, fast = _sizes(left, right), all(tiles.fit(*one) for one in layers)
+    tall, broad = (tiles.SIZES if fast else sizes)["tall"], (tiles.SIZES if fast else sizes)["broad"]
+    many = triton.cdiv(rows, tall) * triton.cdiv(columns, broad)
+    shared = max(1, min(examples, FILLED // (many * len(layers))))
     each = -(-examples // shared)
     shared = -(-examples // each)
     partial = (len(layers), shared, rows, columns) if shared > 1 else (0,)
     parts = torch.empty(partial, dtype=torch.float32, device=left.device)
     outs = list(parts) if shared > 1 else totals
     pointers = _addresses([one for one, _ in layers], [one for _, one in layers], outs)
-    steps = (*left.stride()[:2], *right.stride()[:2])
-    with on(left):
-        _sum[(tiles, shared, len(layers))](
-            *pointers, weights.float().contiguous(), examples, each, positions, rows, columns, *steps,
-            keep=keep and shared == 1, **sizes,
-        )  # fmt: skip
+    weights, keeps = weights.float().contiguous(), keep and shared == 1
+    if fast:
+        tiles.add(list(pointers), weights, (left, right), each=each, keep=keeps)
+    else:
+        steps = (*left.stride()[:2], *right.stride()[:2])
+        with on(left):
+            _sum[(many, shared, len(layers))](
+                *pointers, weights, examples, each, positions, rows, columns, *steps, keep=keeps, **sizes
+            )
     if shared > 1:
         for total, part in zip(totals, parts, strict=True):
             found = part.sum(0).view(total.shape)

@@ -3,11 +3,16 @@
     ‖Σ_t l_t r_tᵀ‖² = Σ_{t,s} (l_t·l_s)(r_t·r_s)
 
 Tiles of both matrices of products are made, multiplied and added up; of a tile and its mirror image only one
-is made, and a single number leaves. Products of bfloat16 are exact in single precision. With rounding errors
-taken as independent, the sum has a standard deviation of at most √2·u(√p + √d + 1)·Q, Q = Σ_t ‖l_t‖²‖r_t‖²,
-where p and d are the lengths of the factors and u is the unit roundoff: an error of (l_t·l_s)(r_t·r_s) is
-about u(√p + √d + 1) of ‖l_t‖‖l_s‖‖r_t‖‖r_s‖, and squares of these add up to Q². Q is the sum along the
-diagonal. The norm is raised by more than four such deviations, and by as much as sums within a tile may lose.
+is made, and a single number leaves. Products of bfloat16 are exact in single precision. Two kinds of errors
+are made up for, u being the unit roundoff, p and d the lengths of the factors:
+
+    Matrix units cut what they add up, toward zero, sixteen numbers at a time, `LONG` at most in one sum.
+    The products, and so the norm, may be too small by 2u/16 of each number in the longest sums of both.
+    Rounding errors, taken as independent, are u(√p + √d + 1) of ‖l_t‖‖l_s‖‖r_t‖‖r_s‖ in each product, and
+    squares of these add up to Q², Q = Σ_t ‖l_t‖²‖r_t‖²: the sum has a standard deviation of at most
+    √2·u(√p + √d + 1)·Q. Q is the sum along the diagonal.
+
+The norm is raised by the first, by more than four such deviations, and by what sums within a tile may lose.
 """
 
 from __future__ import annotations
@@ -20,38 +25,32 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from dalenius.learn.gpu import on
+from dalenius.learn.gpu.tiles import launch
 
-SIZE, DEEP = 128, 64
-"""Positions of a tile, and numbers of a row that are multiplied at a time."""
+SIZE, DEEP, LONG = 128, 64, 4096
+"""Positions of a tile, and numbers of a row that are multiplied at a time, and that are added up in a sum."""
+QUICKER = 1.4
+"""How much quicker a product of pairs is than one of entries."""
 MARGIN, INSIDE = 6, 8
 """How far a norm is raised: `MARGIN`·u(√p + √d + `INSIDE`)·Q."""
 
 
 @triton.jit
-def _products(
-    factor, row, column, positions, length, step,
-    size: tl.constexpr, deep: tl.constexpr,
-):  # fmt: skip
+def _products(factor, row, column, length, size: tl.constexpr, deep: tl.constexpr, long: tl.constexpr):
     """Of the rows of a factor from `row` on with those from `column` on."""
-    m, n, k = row + tl.arange(0, size), column + tl.arange(0, size), tl.arange(0, deep)
-    ones = factor + m[:, None].to(tl.int64) * step + k[None, :]
-    others = factor + n[:, None].to(tl.int64) * step + k[None, :]
-    found = tl.zeros([size, size], tl.float32)
-    for start in range(0, length, deep):
-        inside = (start + k < length)[None, :]
-        one = tl.load(ones, mask=inside & (m < positions)[:, None], other=0.0)
-        other = tl.load(others, mask=inside & (n < positions)[:, None], other=0.0)
-        found = tl.dot(one, tl.trans(other), found)
-        ones += deep
-        others += deep
-    return found
+    total = tl.zeros([size, size], tl.float32)
+    for first in range(0, length, long):
+        found = tl.zeros([size, size], tl.float32)
+        for start in range(first, tl.minimum(first + long, length), deep):
+            found = tl.dot(factor.load([row, start]), tl.trans(factor.load([column, start])), found)
+        total += found
+    return total
 
 
 @triton.jit
 def _squares(
     lefts, rights, out, positions, rows, columns, left_each, left_step, right_each, right_step,
-    kind: tl.constexpr, size: tl.constexpr, deep: tl.constexpr,
+    size: tl.constexpr, deep: tl.constexpr, long: tl.constexpr,
 ):  # fmt: skip
     pair, example, layer = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     across, first, rest = tl.cdiv(positions, size), 0, pair
@@ -59,12 +58,12 @@ def _squares(
         rest -= across - first
         first += 1
     row, column = first * size, (first + rest) * size
-    left = tl.multiple_of(tl.load(lefts + layer).to(tl.pointer_type(kind)), 16)
-    right = tl.multiple_of(tl.load(rights + layer).to(tl.pointer_type(kind)), 16)
-    left += example.to(tl.int64) * left_each
-    right += example.to(tl.int64) * right_each
-    found = _products(left, row, column, positions, rows, left_step, size, deep)
-    found *= _products(right, row, column, positions, columns, right_step, size, deep)
+    left = tl.load(lefts + layer).to(tl.pointer_type(tl.bfloat16)) + example.to(tl.int64) * left_each
+    right = tl.load(rights + layer).to(tl.pointer_type(tl.bfloat16)) + example.to(tl.int64) * right_each
+    lefts_there = tl.make_tensor_descriptor(left, [positions, rows], [left_step, 1], [size, deep])
+    rights_there = tl.make_tensor_descriptor(right, [positions, columns], [right_step, 1], [size, deep])
+    found = _products(lefts_there, row, column, rows, size, deep, long)
+    found *= _products(rights_there, row, column, columns, size, deep, long)
     m, n = tl.arange(0, size), tl.arange(0, size)
     own = tl.sum(tl.where((m[:, None] == n[None, :]) & (rest == 0), found, 0.0))
     place = 2 * ((layer * tl.num_programs(1) + example) * tl.num_programs(0) + pair)
@@ -73,9 +72,10 @@ def _squares(
 
 
 def cheaper(positions: int, rows: int, columns: int) -> bool:
-    """Whether products of pairs are fewer than those of the entries."""
+    """Whether products of pairs take less time than those of entries."""
     across = triton.cdiv(positions, SIZE)
-    return across * (across + 1) // 2 * SIZE**2 * (rows + columns) < positions * rows * columns
+    pairs = across * (across + 1) // 2 * SIZE**2 * (rows + columns)
+    return pairs < QUICKER * positions * rows * columns
 
 
 def squares(layers: Sequence[tuple[Tensor, Tensor]], pointers: Tensor) -> Tensor:
@@ -86,11 +86,11 @@ def squares(layers: Sequence[tuple[Tensor, Tensor]], pointers: Tensor) -> Tensor
     pairs = across * (across + 1) // 2
     out = torch.empty(len(layers), examples, pairs, 2, device=left.device, dtype=torch.float32)
     steps = (*left.stride()[:2], *right.stride()[:2])
-    with on(left):
-        _squares[(pairs, examples, len(layers))](
-            *pointers, out, positions, rows, columns, *steps,
-            kind=tl.bfloat16, size=SIZE, deep=DEEP, num_warps=8, num_stages=3,
-        )  # fmt: skip
+    sizes = {"size": SIZE, "deep": DEEP, "long": LONG, "num_warps": 8, "num_stages": 4}
+    grid = (pairs, examples, len(layers))
+    launch(_squares, grid, left, *pointers, out, positions, rows, columns, *steps, **sizes)
     found, diagonal = out.sum(2, dtype=torch.float64).unbind(-1)
-    unit = torch.finfo(torch.float32).eps / 2 * (math.sqrt(rows) + math.sqrt(columns) + INSIDE)
-    return found.clamp(min=0).add_(diagonal, alpha=MARGIN * unit)
+    unit = torch.finfo(torch.float32).eps / 2
+    cut = 2 * unit * (min(rows, LONG) + min(columns, LONG)) / 16
+    off = MARGIN * unit * (math.sqrt(rows) + math.sqrt(columns) + INSIDE)
+    return found.clamp(min=0).mul_(1 + cut).add_(diagonal, alpha=off)
