@@ -1,6 +1,6 @@
 """Private training on a GPU: checks, and what a step costs in time and memory over one without privacy.
 
-    python benchmarks/learn_gpu.py [--out FILE] [--models gpt2 vit …] [--profile FOLDER]
+    python benchmarks/learn_gpu.py [--out FILE] [--models gpt2 vit …] [--profile FOLDER] [--largest]
 
 Runs from source wherever torch, triton, numpy, cryptography and python-flint are; Opacus is measured where it
 can be imported. Prints the table last, and writes it to benchmarks/results/learn_gpu.md.
@@ -12,6 +12,7 @@ import argparse
 import gc
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -28,10 +29,16 @@ CLIP, NOISE = 1.0, 1.0
 WARM, REPEATS = 4, 15
 SAID = """\
 Time of a whole step, forward, backward, clipping, noise and SGD, by events of the device: the median of
-{repeats} after {warm}. Memory: the peak that torch has allocated, the model included. Flat L2 clipping at 1,
-noise multiplier 1, made-up batches. bfloat16 is autocast's; convolutions and products in single precision do
-without TF32. GPT-2 has its head tied to the symbols, save for Opacus, which takes no tied weights. Opacus by
-`make_private`, without its sampler, with floating-point noise.
+{repeats} after {warm}, with the device waited for after each. Memory: the peak that torch has allocated, the
+model included, and all that a recording holds. Flat L2 clipping at 1, noise multiplier 1, made-up batches.
+bfloat16 is autocast's; convolutions and products in single precision do without TF32. GPT-2 has its head tied
+to the symbols, save for Opacus, which takes no tied weights. Opacus by `make_private`, without its sampler,
+with floating-point noise.
+
+Recorded: forward and backward pass as one graph of CUDA (`private.recorded(…)`, and by hand without privacy).
+Compiled: by torch's compiler (`private.recorded(…, compile=True)`, and `torch.compile` of model and criterion
+without privacy). "× plain" is over the plain step, run operation by operation, "× its like" over the step
+without privacy that is recorded or compiled as well; memory is over the like.
 """
 Step = Callable[[], None]
 
@@ -297,6 +304,34 @@ def noise(size: int = 124_000_000) -> str:
     return "\n".join(said)
 
 
+def largest(logical: int = 8192) -> str:
+    """A step on a logical batch that no memory holds, in chunks that do."""
+    from dalenius.learn.private import Private
+
+    workload = WORKLOADS["gpt2"]
+    model, optimizer, criterion, *_ = made(workload)
+    x, y = workload.batch(2 * logical)
+    private = Private(
+        model, optimizer, (x, y), batch_size=logical, steps=1, clip=CLIP, noise_multiplier=NOISE,
+        public_size=len(x),
+    )  # fmt: skip
+    learn = private.recorded(lambda x, y: criterion(private.model(x), y))
+    passes, start = 0, time.perf_counter()
+    for x, y in private.loader:
+        private.zero_grad()
+        with precision(workload):
+            learn(x.cuda(), y.cuda())
+        private.step()
+        passes += 1
+    seconds, peak = time.perf_counter() - start, torch.cuda.max_memory_reserved() / 2**30
+    # Of the passes, five were rehearsals.
+    return (
+        f"One step of {workload.name} on {logical:,} sequences expected, from a first look at the model to "
+        f"moved weights: {seconds:.0f} s, {private.steps} step, {passes - 5} passes over at most "
+        f"{private.chunk} sequences as chosen to fit memory, {peak:.0f} GiB reserved at most."
+    )
+
+
 def profiled(step: Step, into: Path) -> None:
     """What the device did in three steps."""
     from torch.profiler import ProfilerActivity, profile
@@ -361,6 +396,8 @@ def main() -> None:
     parser.add_argument("--contenders", nargs="+", default=list(CONTENDERS))
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/learn_gpu.md")
     parser.add_argument("--profile", type=Path)
+    parser.add_argument("--compiled", nargs="*", default=list(WORKLOADS), help="models to compile as well")
+    parser.add_argument("--largest", action="store_true", help="a step on 8,192 sequences as well")
     given = parser.parse_args()
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
@@ -369,8 +406,14 @@ def main() -> None:
     lines, errors = [], []
     for key in given.models:
         errors.append(errors_of(WORKLOADS[key]))
-        lines += rows(WORKLOADS[key], given.contenders, given.profile)
+        some = [one for one in given.contenders if "compiled" not in one or key in given.compiled]
+        lines += rows(WORKLOADS[key], some, given.profile)
+        given.out.write_text(page(lines, errors, drawn))
     found = page(lines, errors, drawn)
+    if given.largest:
+        gc.collect()
+        torch.cuda.empty_cache()
+        found += f"\n{largest()}\n"
     given.out.write_text(found)
     print(found)
 

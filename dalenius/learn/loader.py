@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.criteria import OwnMeans
 from dalenius.learn.rehearsal import Rehearsal, without_dropout
+from dalenius.learn.room import SIZES, Room
 
 if TYPE_CHECKING:
     from dalenius.learn.private import Private
@@ -45,6 +46,8 @@ class Loader:
                 private.hand_out(None, last=True)
                 yield private.supply.made_up(chosen)
                 self._used()
+            if private.room is not None:
+                yield from self._measured(private.room)
         if private.settings() != before:
             raise NotSound(
                 "The loop changed settings of the optimizer without a step: it would change them as often as "
@@ -52,6 +55,14 @@ class Loader:
                 remedy="Change them, or step a scheduler, where private.steps has grown.",
             )
         private.rehearsed()
+
+    def _measured(self, room: Room) -> Iterator[Any]:
+        """Made-up batches, to see what the loop's passes take."""
+        for size in SIZES:
+            self._private.hand_out(None, last=True)
+            with room.measured(size):
+                yield self._private.supply.made_up(range(size))
+            self._used()
 
     def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
         """Parts of about one size; a unit's rows stay together, and a row it lacks is a blank one."""

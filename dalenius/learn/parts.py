@@ -377,10 +377,15 @@ def united(parts: list[Part]) -> Part:
         return Whole(shares)
     found: list[Part] = []
     if lookups:
-        rows, right = (torch.cat([getattr(one, name) for one in lookups], 1) for name in ("rows", "right"))
+        rows, right = (_beside([getattr(one, name) for one in lookups]) for name in ("rows", "right"))
         found.append(Lookup(rows, right, lookups[0].height))
     if outers:
-        left, right = (torch.cat([getattr(one, name) for one in outers], 1) for name in ("left", "right"))
+        left, right = (_beside([getattr(one, name) for one in outers]) for name in ("left", "right"))
         found.append(Outer(left, right))
     one, *two = found
     return Tied(one, two[0]) if two and isinstance(one, Lookup) and isinstance(two[0], Outer) else one
+
+
+def _beside(tensors: list[Tensor]) -> Tensor:
+    """Positions of all uses; those of one use stay where they are."""
+    return torch.cat(tensors, 1) if len(tensors) > 1 else tensors[0]

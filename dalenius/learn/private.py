@@ -45,6 +45,7 @@ from dalenius.learn.optimizer import check_parameters, planned, read_reduction, 
 from dalenius.learn.recording import Recorded
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
+from dalenius.learn.room import Room
 from dalenius.learn.sampling import Sampling
 from dalenius.learn.sampling.reading import asked
 from dalenius.learn.state import State, chance, set_chance
@@ -59,7 +60,7 @@ SAMPLE = 0
 CHANCE = 7
 """The first number of the paths of streams that seed torch's generators, a step each."""
 CHUNK = 512
-"""The most examples of one backward pass, where nothing else is said."""
+"""The most examples of one backward pass, where nothing else is said and no GPU says what it has room for."""
 WHOLE = 10**12
 """More rows than there are."""
 
@@ -91,7 +92,7 @@ class Private(Kept):
         bands: int | None = None,
         average: Average | None = None,
         views: int = 1,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         collate: Collate | None = None,
         synthetic: Sequence[Any] | None = None,
         rehearse: bool = True,
@@ -111,13 +112,17 @@ class Private(Kept):
             cap=cap,
             bands=bands,
         )
-        self._views, self.chunk = numbers.count(views, "views"), numbers.count(chunk, "chunk")
+        self._views = numbers.count(views, "views")
+        self.chunk = CHUNK if chunk is None else numbers.count(chunk, "chunk")
         self._rows_each = self._views * (self.sampling.rows_per_unit or 1)
         self.optimizer, self.model = optimizer, Watched(model, rows_per_example=self._rows_each)
         check_parameters(self.model, optimizer)
         self._evaluations = evaluations(optimizer)
         # A closure is evaluated on the whole batch at once.
         self.chunk = self.chunk if self._evaluations == 1 else WHOLE
+        there = {one.device for one in self.model.names if one.is_cuda}
+        fits = chunk is None and rehearse and self._evaluations == 1 and len(there) == 1
+        self.room = Room(there.pop()) if fits else None
         self.delta = None if delta is None else numbers.delta(delta)
         clipping = read_clipping(clip)
         self.noise_multiplier = self._noise(clipping, noise_multiplier, epsilon)
@@ -163,7 +168,9 @@ class Private(Kept):
         self.waiting = False
         if closure is not None and (self._evaluations == 1 or self.rehearsal is not None):
             closure()
-        if self.rehearsal is not None:
+        if self.room is not None and self.room.measuring:
+            self._take_in()
+        elif self.rehearsal is not None:
             self.rehearsal.heard()
         elif self._evaluations > 1:
             self._release(closure)
@@ -211,6 +218,8 @@ class Private(Kept):
         """Go on from a state: all else is given as it was to `Private`. The run is not charged again."""
         place = Path(path).absolute()
         state, private = State.read(place), cls(*given, **named)
+        if private.room is not None:
+            private._fit(state.facts["chunk"])
         state.check(private._facts)
         state.check_account(account)
         private.account = account
@@ -230,6 +239,13 @@ class Private(Kept):
             )
         self.reduction, self.rehearsal = self.rehearsal.reduction, None
         self.zero_grad()
+        if self.room is not None:
+            self._fit(self.room.examples(int(2 * self.sampling.expected) + 1))
+
+    def _fit(self, chunk: int) -> None:
+        """From now on so many examples at a time."""
+        self.chunk, self.room = chunk, None
+        self._sum = Sum(self.model.names, self._plan(self._sum.plan.clipping, self.noise_multiplier))
 
     def ready(self) -> None:
         """Before the rehearsal: what buffers are, before they have seen anything."""
