@@ -46,9 +46,9 @@ class Plan:
 class Sum:
     """The sum of a logical batch, kept in the parameters' own buffers."""
 
-    def __init__(self, names: Mapping[Tensor, str], plan: Plan) -> None:
+    def __init__(self, names: Mapping[Tensor, str], plan: Plan, *, flat: bool = False) -> None:
         self.names, self.plan = names, plan
-        self._totals = Totals(names)
+        self._totals = Totals(names, flat=flat)
         self._fresh: set[Tensor] = set(names)
         self._noise = Noise(plan.clipping.norm, plan.scale)
         self._clip = float(plan.clipping.clip)
@@ -100,6 +100,9 @@ class Sum:
         if isinstance(self.plan.clipping, Quantile):
             inside = self.plan.clipping.inside(squared.sqrt(), self._clip).masked_fill_(bad, -STEPS)
             self._short += int(inside.sum() if real is None else (inside * real.to(inside.device)).sum())
+
+    def meet(self, *where: int) -> None:
+        """After the last chunk: with the sums of other processes, where there are any (`shared`)."""
 
     def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:
         """Add noise of the streams of a path, and give every parameter its private gradient.

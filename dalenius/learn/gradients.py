@@ -19,6 +19,8 @@ from dalenius.learn import gpu
 from dalenius.learn.bundles import Group, grouped, left_over
 from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
+from dalenius.learn.sharded import resharded
+from dalenius.learn.sharding import Shards
 from dalenius.learn.tape import Tape
 
 
@@ -109,8 +111,10 @@ class Watched(nn.Module):
     def __init__(self, model: nn.Module, *, rows_per_example: int = 1, batch_dim: int = 0) -> None:
         super().__init__()
         self.inner, self._each, self._dim = model, rows_per_example, batch_dim
-        names: dict[Tensor, str] = {one: name for name, one in model.named_parameters() if one.requires_grad}
-        self._tape = Tape(names)
+        named = resharded(model).named_parameters()
+        names: dict[Tensor, str] = {one: name for name, one in named if one.requires_grad}
+        self._names, self._tape = names, Tape(names)
+        self._shards = Shards.of(model, names, self._tape)
         self._half = any(one.dtype in HALF for one in model.parameters())
         self._compiled = any(type(one).__name__ == "OptimizedModule" for one in model.modules())
         self.watching, self.coarse = True, False
@@ -121,7 +125,7 @@ class Watched(nn.Module):
     @property
     def names(self) -> Mapping[Tensor, str]:
         """The trained parameters and what they are called."""
-        return self._tape.names
+        return self._names
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's."""
@@ -176,7 +180,9 @@ class Watched(nn.Module):
         late = [
             name
             for name, one in self.inner.named_parameters()
-            if one not in self.names and (one.requires_grad or one.grad is not None)
+            if one not in self.names
+            and one not in self._tape.names
+            and (one.requires_grad or one.grad is not None)
         ]
         if late:
             raise NotSound(
@@ -193,6 +199,7 @@ class Watched(nn.Module):
         """Of the backward pass that was just made."""
         self._check()
         strays = [name for one, name in self.names.items() if one.grad is not None]
+        strays += [] if self._shards is None else self._shards.strays()
         if strays:
             raise NotSound(
                 f"{' and '.join(strays[:3])} got a gradient that is not known example by example.",
@@ -206,4 +213,5 @@ class Watched(nn.Module):
                 remedy="Pass views=… for several views of an example, which are clipped as one, and call the "
                 "model under torch.no_grad() for anything else.",
             )
-        return Shares(self._tape.parts(), self._tape.examples)
+        parts = self._tape.parts() if self._shards is None else self._shards.parts()
+        return Shares(parts, self._tape.examples)

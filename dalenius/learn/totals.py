@@ -1,6 +1,7 @@
 """`Totals`: the sums of a batch, one for each parameter, in memory that every step uses again.
 
-On a GPU all sums of one type lie side by side, so that noise is added to them at once.
+On a GPU, and where they are `flat`, all sums of one type lie side by side, so that noise is added to them at
+once.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ class Side:
 class Totals(dict[Tensor, Tensor]):
     """By parameter."""
 
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
+    def __init__(self, parameters: Iterable[Tensor], *, flat: bool = False) -> None:
         super().__init__()
         kinds: dict[object, list[Tensor]] = {}
         for one in parameters:
-            kinds.setdefault(one if one.device.type == "cpu" else (one.device, one.dtype), []).append(one)
+            alone = one.device.type == "cpu" and not flat
+            kinds.setdefault(one if alone else (one.device, one.dtype), []).append(one)
         self.sides = [Side(group, torch.empty(0)) for group in kinds.values()]
         for side in self.sides:
             self._lay_out(side)
