@@ -26,6 +26,7 @@ from torch.optim.optimizer import ParamsT
 
 from dalenius.errors import InvalidArgument
 from dalenius.learn.adding import Plan
+from dalenius.learn.sharded import local
 
 
 class Adam(torch.optim.Optimizer):
@@ -71,6 +72,8 @@ class Adam(torch.optim.Optimizer):
         (beta1, beta2), noise = group["betas"], group["noise"]
         grads = [one.grad for one in params if one.grad is not None]
         means, squares, times = self._moments(params)
+        # Of what is sharded, the numbers that are here.
+        params, grads, means, squares = (list(map(local, some)) for some in (params, grads, means, squares))
         if group["weight_decay"]:
             torch._foreach_mul_(params, 1 - group["lr"] * group["weight_decay"])
         torch._foreach_lerp_(means, grads, 1 - beta1)

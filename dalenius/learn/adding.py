@@ -46,9 +46,9 @@ class Plan:
 class Sum:
     """The sum of a logical batch, kept in the parameters' own buffers."""
 
-    def __init__(self, names: Mapping[Tensor, str], plan: Plan) -> None:
+    def __init__(self, names: Mapping[Tensor, str], plan: Plan, *, flat: bool = False) -> None:
         self.names, self.plan = names, plan
-        self._totals = Totals(names)
+        self._totals = Totals(names, flat=flat)
         self._fresh: set[Tensor] = set(names)
         self._noise = Noise(plan.clipping.norm, plan.scale)
         self._clip = float(plan.clipping.clip)
@@ -103,6 +103,9 @@ class Sum:
             inside = self.plan.clipping.inside(squared.sqrt(), self._clip).masked_fill_(bad, -STEPS)
             self._short += int(inside.sum() if real is None else (inside * real.to(inside.device)).sum())
 
+    def meet(self, *where: int) -> None:
+        """After the last chunk: with the sums of other processes, where there are any (`shared`)."""
+
     def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:
         """Add noise of the streams of a path, and give every parameter its private gradient.
 
@@ -132,13 +135,13 @@ class Sum:
 
     def _reached(self, side: Side) -> bool:
         """Whether its noise is drawn by address, on a GPU, and not in order."""
-        return self.plan.correlated is None and self._noise.reaches(side.flat)
+        return self.plan.correlated is None and self._noise.reaches(side.parameters[0])
 
     @property
     def drawn(self) -> str:
         """How noise is drawn: a step that is made again in another way has other noise."""
         how = {True: "by address", False: "in order"}
-        return " ".join(f"{how[self._reached(side)]} {side.flat.numel()}" for side in self._totals.sides)
+        return " ".join(f"{how[self._reached(side)]} {side.size}" for side in self._totals.sides)
 
     def exact(self) -> list[Tensor]:
         """The sums before noise, which are secret; zero where no example used the parameter."""

@@ -14,6 +14,8 @@ always made anew.
 Once a step is made anew the weights go another way, so all that was noted of later steps is void: these are
 made anew as well, each charged, without a look at their sums. So, as long as data, loop and arithmetic are
 what they were, how often a run is charged depends on where it was broken off, and on nothing private.
+
+Of several processes the first has the journal; all know what is in it, and none goes on before it is there.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from torch import Tensor
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.journal import Journal, Line, beside
+from dalenius.learn.several import Processes
 from dalenius.noise.bits import Bits
 from dalenius.noise.stream import StreamKey
 
@@ -43,8 +46,10 @@ SOME = 1024
 class Attempts:
     """Which attempt of a step is the one to make, and what its noise was used for."""
 
-    def __init__(self) -> None:
+    def __init__(self, processes: Processes | None = None) -> None:
+        self._processes = processes or Processes()
         self._journal: Journal | None = None
+        self._kept = False
         self._now: dict[int, int] = {}
         self._used: dict[int, bytes] = {}
         self._lost: set[int] = set()
@@ -58,9 +63,18 @@ class Attempts:
         )
 
     @classmethod
-    def resumed(cls, state: Path, key: StreamKey, *, lines: int, steps: int) -> Attempts:
+    def resumed(
+        cls, state: Path, key: StreamKey, *, lines: int, steps: int, processes: Processes | None = None
+    ) -> Attempts:
         """From the journal of a state of so many steps, which had so many lines when it was saved."""
-        found = cls()
+        found = cls(processes)
+        noted = found._processes.first("the journal", lambda: found._open(state, key, lines, steps))
+        found._kept, found._made = True, steps
+        for line in noted:
+            found._note(line)
+        return found
+
+    def _open(self, state: Path, key: StreamKey, lines: int, steps: int) -> list[Line]:
         journal, noted = Journal.open(state, _secret(key.stream(LINES)), least=lines)
         if any(line.kind == "again" and line.step < steps for line in noted[lines - 1 :]):
             journal.close()
@@ -68,13 +82,15 @@ class Attempts:
                 f"Since {state.name} was saved, an older state was resumed and went another way.",
                 remedy="Resume the state that was saved last.",
             )
-        found._journal, found._made = journal, steps
-        for line in noted:
-            found._note(line)
-        return found
+        self._journal = journal
+        return noted
 
     def keep(self, state: Path, key: StreamKey) -> int:
         """Before a state is saved: from now on all is on disk. How many lines there are."""
+        self._kept = True
+        return self._processes.first("the journal", lambda: self._keep(state, key))
+
+    def _keep(self, state: Path, key: StreamKey) -> int:
         if self._journal is None:
             self._journal = Journal.create(state, _secret(key.stream(LINES)))
             used = [Line("used", step, self.now(step), seal) for step, seal in self._used.items()]
@@ -121,7 +137,7 @@ class Attempts:
     def use(self, step: int, seal: Callable[[], bytes]) -> bool:
         """Before noise is added: whether it may be. If not, the attempt is lost."""
         self._check(step)
-        found = b"" if self._journal is None else seal()
+        found = seal() if self._kept else b""
         if step not in self._used:
             self._write(Line("used", step, self.now(step), found))
             return True
@@ -136,9 +152,13 @@ class Attempts:
         self._used.pop(step, None)
 
     def _write(self, line: Line) -> None:
+        if self._kept:
+            self._processes.first(str(line), lambda: self._to_disk(line))
+        self._note(line)
+
+    def _to_disk(self, line: Line) -> None:
         if self._journal is not None:
             self._journal.write(line)
-        self._note(line)
 
     def _note(self, line: Line) -> None:
         if line.kind == "used":

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.sharded import is_sharded, local, placed, resharded, shard_like, whole
 from dalenius.privacy import numbers
 
 
@@ -52,10 +53,24 @@ class Average:
 
     def model(self) -> nn.Module:
         """A copy of the model with the averages for weights."""
+        if any(map(is_sharded, self._parameters(self._model))):
+            raise InvalidArgument(
+                "A model in shards is not copied.", remedy="Call private.export, which writes the averages."
+            )
         found = copy.deepcopy(self._model)
         with torch.no_grad():
             torch._foreach_copy_(self._trained(found), self._kept)
         return found
+
+    def published(self) -> dict[str, Any]:
+        """The state of the model with the averages for weights; of several processes all call it."""
+        parameters = self._parameters(self._model)
+        if not any(map(is_sharded, parameters)):
+            return self.model().state_dict()
+        found: dict[str, Any] = whole(self._model.state_dict())
+        kept = dict(zip(parameters, self.state_dict()["kept"], strict=True))
+        tied = self._model.named_parameters(remove_duplicate=False)
+        return found | {name: kept[one] for name, one in tied if one in kept}
 
     @property
     def how(self) -> str:
@@ -65,13 +80,19 @@ class Average:
 
     def state_dict(self) -> dict[str, Any]:
         """Steps and averages."""
-        return {"steps": self.steps, "kept": [one.clone() for one in self._kept]}
+        pairs = zip(self._kept, self._parameters(self._model), strict=True)
+        return {"steps": self.steps, "kept": [whole(shard_like(one.clone(), like)) for one, like in pairs]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """As they were."""
         self.steps = int(state["steps"])
-        torch._foreach_copy_(self._kept, list(state["kept"]))
+        pairs = zip(state["kept"], self._parameters(self._model), strict=True)
+        torch._foreach_copy_(self._kept, [local(placed(one, like)) for one, like in pairs])
 
     @staticmethod
-    def _trained(model: nn.Module) -> list[Tensor]:
-        return [one for one in model.parameters() if one.requires_grad]
+    def _parameters(model: nn.Module) -> list[Tensor]:
+        return [one for one in resharded(model).parameters() if one.requires_grad]
+
+    def _trained(self, model: nn.Module) -> list[Tensor]:
+        """What is here of them."""
+        return [local(one.detach()) for one in self._parameters(model)]

@@ -26,10 +26,15 @@ from dalenius.losses.loss import Loss
 Closure = Callable[[], Any]
 
 
-def evaluations(optimizer: torch.optim.Optimizer) -> int:
+def evaluations(optimizer: torch.optim.Optimizer, processes: int = 1) -> int:
     """How many gradients a step may ask for."""
     if not isinstance(optimizer, torch.optim.LBFGS):
         return 1
+    if processes > 1:
+        raise NotSound(
+            "How often this optimizer evaluates a gradient may differ from process to process.",
+            remedy="Use an optimizer without closures, or train in one process.",
+        )
     (group,) = optimizer.param_groups
     if group["line_search_fn"] is not None:
         raise NotSound(

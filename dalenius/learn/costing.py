@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import torch
 
@@ -16,6 +17,7 @@ from dalenius.learn.gradients import Watched
 from dalenius.learn.numerics import grid_bits
 from dalenius.learn.optimizer import step_loss
 from dalenius.learn.sampling import Sampling
+from dalenius.learn.several import Processes
 from dalenius.ledger.account import Account
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.loss import Loss
@@ -29,6 +31,7 @@ class Costed:
     """A run whose sampling carries the loss."""
 
     model: Watched
+    processes: Processes
     optimizer: torch.optim.Optimizer
     sampling: Sampling
     step_loss: Loss
@@ -100,7 +103,10 @@ class Costed:
         found = calibrate(family, epsilon=epsilon or 0, delta=self.delta or 0, name="noise_multiplier")
         return for_each(found, self._evaluations)
 
-    def _check_account(self, account: Account) -> None:
+    def _check_account(self) -> None:
+        account = self.account
+        if account is None:
+            return
         if self.sampling.relation == "zero_out" and account.unit.relation != "zero_out":
             raise RelationMismatch(
                 f"The number of rows is taken as public; it is private to an account for "
@@ -110,6 +116,10 @@ class Costed:
         account.check(self.loss, by=self._by, purpose=self._purpose)
 
     def _charge(self, loss: Loss) -> Entry | None:
+        """Once, to the account of the first process."""
+        return self.processes.first("a charge", partial(self._charge_here, loss))
+
+    def _charge_here(self, loss: Loss) -> Entry | None:
         if self.account is None:
             return None
         with self.account.reserve(loss, by=self._by, purpose=self._purpose) as reservation:

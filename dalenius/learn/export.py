@@ -53,10 +53,12 @@ def _equal(one: Tensor, two: Tensor) -> bool:
     return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def write_weights(path: str | os.PathLike[str], model: nn.Module, receipt: Receipt, *, steps: str) -> None:
+def write_weights(
+    path: str | os.PathLike[str], state: Mapping[str, Any], receipt: Receipt, *, steps: str
+) -> None:
     """Replace the file, whole or not at all."""
     save_file = _safetensors("safetensors.torch").save_file
-    tensors, tied = _apart(model.state_dict())
+    tensors, tied = _apart(state)
     stated = {"format": "pt", RECEIPT: json.dumps(receipt.plain()), STEPS: steps}
     target = Path(path)
     half = target.with_name(target.name + ".new")

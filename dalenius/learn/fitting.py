@@ -66,7 +66,7 @@ def fit(
     )
     asked = criterion or nn.CrossEntropyLoss()
     device = next(iter(private.model.names)).device
-    with _bar(private, progress) as advance:
+    with _bar(private, progress and private.processes.rank == 0) as advance:
         for batch_at_hand in private.loader:
             *inputs, target = _pair(batch_at_hand)
             private.zero_grad()

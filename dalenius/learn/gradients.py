@@ -20,6 +20,8 @@ from dalenius.learn import gpu
 from dalenius.learn.bundles import Group, grouped, left_over
 from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
+from dalenius.learn.sharded import resharded
+from dalenius.learn.sharding import Shards
 from dalenius.learn.tape import Tape
 
 
@@ -112,8 +114,10 @@ class Watched(nn.Module):
     def __init__(self, model: nn.Module, *, rows_per_example: int = 1, batch_dim: int = 0) -> None:
         super().__init__()
         self.inner, self.each, self._dim = model, rows_per_example, batch_dim
-        names: dict[Tensor, str] = {one: name for name, one in model.named_parameters() if one.requires_grad}
-        self._tape = Tape(names)
+        named = resharded(model).named_parameters()
+        names: dict[Tensor, str] = {one: name for name, one in named if one.requires_grad}
+        self._names, self._tape = names, Tape(names)
+        self._shards = Shards.of(model, names, self._tape)
         self._half = any(one.dtype in HALF for one in model.parameters())
         self._compiled = any(type(one).__name__ == "OptimizedModule" for one in model.modules())
         self.watching, self.coarse = True, False
@@ -127,7 +131,7 @@ class Watched(nn.Module):
     @property
     def names(self) -> Mapping[Tensor, str]:
         """The trained parameters and what they are called."""
-        return self._tape.names
+        return self._names
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's."""
@@ -187,7 +191,9 @@ class Watched(nn.Module):
         late = [
             name
             for name, one in self.inner.named_parameters()
-            if one not in self.names and (one.requires_grad or one.grad is not None)
+            if one not in self.names
+            and one not in self._tape.names
+            and (one.requires_grad or one.grad is not None)
         ]
         if late:
             raise NotSound(
@@ -216,15 +222,22 @@ class Watched(nn.Module):
     def passed(self) -> tuple[Mapping[Tensor, Part], int]:
         """The parts of the backward pass that was just made, and how many examples it had."""
         strays = [name for one, name in self.names.items() if one.grad is not None]
+        strays += [] if self._shards is None else self._shards.strays()
         if strays:
             raise NotSound(
                 f"{' and '.join(strays[:3])} got a gradient that is not known example by example.",
                 remedy="Call zero_grad() before every pass, and use parameters in the forward pass of the "
                 "private model only, without checkpointing; weight decay belongs to the optimizer.",
             )
-        return self._tape.parts(), self._tape.examples
+        parts = self._tape.parts() if self._shards is None else self._shards.parts()
+        return parts, self._tape.examples
 
     # For passes that are recorded.
+
+    @property
+    def sharded(self) -> bool:
+        """Whether parameters come and go during a pass."""
+        return self._shards is not None
 
     @property
     def examples(self) -> int:
@@ -248,13 +261,14 @@ class Watched(nn.Module):
         homes: list[dict[str, Any]] = [
             home for one in self.inner.modules() for home in (one._parameters, one._buffers)
         ]
-        before, tape = [dict(home) for home in homes], self._tape
-        self._tape = tape.of({others[one]: name for one, name in tape.names.items()})
+        before, tape, names = [dict(home) for home in homes], self._tape, self._names
+        self._names = {others[one]: name for one, name in names.items()}
+        self._tape = tape.of(self._names)
         try:
             for home in homes:
                 home.update({name: others[one] for name, one in home.items() if one is not None})
             yield
         finally:
-            self._tape = tape
+            self._tape, self._names = tape, names
             for home, held in zip(homes, before, strict=True):
                 home.update(held)

@@ -15,6 +15,8 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.attempts import SEAL, Attempts, sealed
 from dalenius.learn.costing import Costed
 from dalenius.learn.export import Still, write_weights
+from dalenius.learn.sharded import local, placed_all, placed_for, whole
+from dalenius.learn.shared import join
 from dalenius.learn.state import State, chance, line_of
 from dalenius.noise.stream import StreamKey
 from dalenius.release.receipt import Entry
@@ -34,16 +36,20 @@ class Kept(Costed):
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write weights and receipt, to publish: the averages, where the run keeps an average.
 
-        At any time, as the run is charged as a whole.
+        At any time, as the run is charged as a whole. Of several processes all call it, and the first writes.
         """
         self._check_still()
-        model = self.model.inner if self.average is None else self.average.model()
+        average, model = self.average, self.model.inner
         steps, receipt = f"{self.steps} of {self.sampling.steps} steps", self.receipt
         said = replace(receipt, postprocessing=(*receipt.postprocessing, f"exported after {steps}"))
-        write_weights(path, model, said, steps=steps)
+        state = whole(model.state_dict()) if average is None else average.published()
+        self.processes.first("weights", lambda: write_weights(path, state, said, steps=steps))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the SECRET state, to resume from, and begin the journal beside it. Always to one name."""
+        """Write the SECRET state, to resume from, and begin the journal beside it. Always to one name.
+
+        Of several processes all call it, and the first writes.
+        """
         if not self._begun:
             raise InvalidArgument(
                 "The run has not begun: nothing is charged, and there is nothing to go on from.",
@@ -57,10 +63,10 @@ class Kept(Costed):
             )
         place = Path(path).absolute()
         lines = self._attempts.keep(place, self._key)
-        State(
+        state = State(
             facts=self._facts,
-            model=self.model.inner.state_dict(),
-            optimizer=self.optimizer.state_dict(),
+            model=whole(self.model.inner.state_dict()),
+            optimizer=whole(self.optimizer.state_dict()),
             steps=self.steps,
             secret=self._key.secret.hex(),
             tainted=self._key.tainted,
@@ -70,7 +76,8 @@ class Kept(Costed):
             lines=lines,
             average=None if self.average is None else self.average.state_dict(),
             chance=self._chance or chance(),
-        ).write(place)
+        )
+        self.processes.first("a state", lambda: state.write(place))
 
     def close(self) -> None:
         """Let go of a run that was saved, so that it can be resumed elsewhere. It makes no more steps."""
@@ -83,10 +90,12 @@ class Kept(Costed):
                 remedy=f'Pass reduction="{state.reduction}".',
             )
         key = StreamKey(bytes.fromhex(state.secret), tainted=state.tainted)
-        self._attempts = Attempts.resumed(place, key, lines=state.lines, steps=state.steps)
+        self._attempts = Attempts.resumed(
+            place, key, lines=state.lines, steps=state.steps, processes=self.processes
+        )
         try:
-            self.model.inner.load_state_dict(dict(state.model))
-            self.optimizer.load_state_dict(dict(state.optimizer))
+            self.model.inner.load_state_dict(placed_all(state.model, self.model.inner.state_dict()))
+            self.optimizer.load_state_dict(placed_for(state.optimizer, self.optimizer))
             if self.average is not None:
                 self.average.load_state_dict(dict(state.average or {}))
         except BaseException:
@@ -95,6 +104,19 @@ class Kept(Costed):
         self._key, self._begun, self._chance = key, True, state.chance
         self.steps, self.reduction, self._sum.clip = state.steps, state.reduction, state.clip
         self._entry = None if state.entry is None else Entry(**state.entry)
+
+    def _join(self, rows: int, settings: list[dict[str, Any]]) -> None:
+        """All processes train the same, from the weights of the first."""
+        if self.processes.count == 1:
+            return
+        given = {"number of rows": rows, "optimizer's settings": settings, "reduction": self.reduction}
+        join(self.processes, {**self._facts, **given}, self.model.inner)
+        paying = self.processes.each("accounts", lambda: self.account is not None)
+        if any(paying[1:]) and not paying[0]:
+            raise InvalidArgument(
+                "The account of the first process is charged, and it has none.",
+                remedy="Pass account in the process of rank 0, or in all.",
+            )
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
@@ -119,13 +141,18 @@ class Kept(Costed):
 
     def _seal(self) -> bytes:
         """Of all that noise is about to be added to."""
-        said = f"{self._sum.clip.hex()} {self._sum.short} {self._sum.drawn} {self._said}"
-        bits = self._key.stream(SEAL, self.steps, self._attempts.now(self.steps))
-        return sealed(bits, said.encode(), self.model.names, self._sum.exact())
+        said = f"{self._sum.clip.hex()} {self._sum.short} {self._sum.drawn} {self._said}".encode()
+        path, weights = (SEAL, self.steps, self._attempts.now(self.steps)), map(local, self.model.names)
+        if self.processes.count == 1:
+            return sealed(self._key.stream(*path), said, weights, self._sum.exact())
+        bits = self._key.stream(*path, self.processes.rank)
+        tags = self.processes.each("a seal", lambda: sealed(bits, said, weights, self._sum.exact()))
+        every = torch.frombuffer(bytearray(b"".join(tags)), dtype=torch.uint8)
+        return sealed(self._key.stream(*path), said, (), [every])
 
     def _check_still(self) -> None:
         if self._still is not None:
-            self._still.check()
+            self.processes.each("buffers", self._still.check)
 
 
 def _form(value: Any) -> list[Any]:

@@ -65,10 +65,14 @@ class Loader:
             self._used()
 
     def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
-        """Parts of about one size; a unit's rows stay together, and a row it lacks is a blank one."""
-        private = self._private
-        count = max(1, -(-len(rows) // private.chunk))
-        for number, part in enumerate(np.array_split(rows, count)):
+        """Parts of about one size; a unit's rows stay together, and a row it lacks is a blank one.
+
+        Every process has as many, of which some may be empty.
+        """
+        private, processes = self._private, self._private.processes
+        count = max(1, -(-len(rows) // (private.chunk * processes.count)))
+        parts = np.array_split(rows, count * processes.count)[count * processes.rank :][:count]
+        for number, part in enumerate(parts):
             private.hand_out(part, last=number == count - 1)
             turn = self._turn
             yield private.supply.rows(part)

@@ -63,6 +63,17 @@ def rows_noted(tensor: Tensor) -> int | None:
     return found
 
 
+def marks(tensor: Tensor) -> dict[str, Any]:
+    """All that was said of it."""
+    return {name: value for name, value in vars(tensor).items() if name in (_MARK, _DERIVED, _ROWS, _MADE)}
+
+
+def put_marks(tensor: Tensor, found: Mapping[str, Any]) -> None:
+    """Say the same of another."""
+    for name, value in found.items():
+        setattr(tensor, name, value)
+
+
 def derive(tensor: Tensor) -> None:
     """Say that it follows from parameters alone."""
     setattr(tensor, _DERIVED, True)

@@ -73,14 +73,16 @@ class Noise:
         """Whether a GPU can draw the noise of a total by itself."""
         return gpu.at_hand(total) and total.dtype in WHOLE and isinstance(self._sampler, NarrowSampler)
 
-    def add_there(self, total: Tensor, step: float, divisor: float, stream: Addressed) -> None:
-        """The same on a GPU, with noise by address."""
+    def add_there(
+        self, total: Tensor, step: float, divisor: float, stream: Addressed, start: int = 0
+    ) -> None:
+        """The same on a GPU, with noise by address, that of the first entry being `start`."""
         from dalenius.learn.gpu.noise import DeviceNoise
 
         if total.device not in self._there:
             self._there[total.device] = DeviceNoise(addressed.rounded_gaussian(self._scale), total.device)
         grid = Grid(step, LIMIT[torch.int32], step / divisor)
-        self._there[total.device].add(total, stream, grid)
+        self._there[total.device].add(total, stream, grid, start=start)
 
     def _draw(self, size: int, bits: Bits) -> Tensor:
         if not self._room.size:

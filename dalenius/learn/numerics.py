@@ -14,7 +14,8 @@ and the gradient of one example, and of
     4u(k√(kN) + n√N),   u the unit roundoff, n twice the expected batch, in N chunks of k examples,
 
 what rounding errors, taken as independent, make of a sum of n vectors of norm C that are all alike. A batch
-of more than twice the expected size B has a probability below e^{−B/3}. For Laplace noise the L1 norm takes
+of more than twice the expected size B has a probability below e^{−B/3}. Of p processes each has a chunk that
+may be short, so N is n/k + p − 1. For Laplace noise the L1 norm takes
 the place of the L2 norm, P that of √P, and 64 bits that of 32.
 """
 
@@ -62,8 +63,9 @@ class Numerics:
         chunk: int,
         dtype: torch.dtype,
         norm: str = "l2",
+        processes: int = 1,
     ) -> Numerics:
-        """For sums of so many numbers, over an expected `batch` in chunks."""
+        """For sums of so many numbers, over an expected `batch` in chunks, which processes share."""
         apart = math.sqrt(parameters) if norm == "l2" else float(parameters)
         bits = grid_bits(parameters, noise_multiplier, norm)
         grid = Fraction(apart) / 2**bits
@@ -75,7 +77,8 @@ class Numerics:
             )
         examples = max(1.0, 2 * float(batch))
         inside = min(float(chunk), examples)
-        chunks = examples / inside
+        # Every process has as many chunks, of which the last may be short.
+        chunks = examples / inside + processes - 1
         unit = torch.finfo(dtype).eps / 2
         off = 4 * unit * (inside * math.sqrt(inside * chunks) + examples * math.sqrt(chunks))
         slack = grid + OWN + Fraction(off)

@@ -27,13 +27,15 @@ from torch import nn
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
 from dalenius.learn.adaptive import Quantile
-from dalenius.learn.adding import Plan, Sum
+from dalenius.learn.adding import Plan
 from dalenius.learn.clipping import Clipping, read_clipping
 from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Watched
 from dalenius.learn.numerics import Numerics
 from dalenius.learn.recording import Recorded
 from dalenius.learn.replacing import check_modules
+from dalenius.learn.several import Processes, plain
+from dalenius.learn.shared import join, sum_of
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.loss import Loss
@@ -50,6 +52,7 @@ class PrivateOptimizer:
     `batch_size` is the expected number of examples, by which sums are divided. `reduction` says what the
     criterion does with the losses of the rows of a batch. With `views` every example has so many rows that
     follow each other, averaged before they are clipped. `chunk` is the most examples of one backward pass.
+    Processes of a `group` share a batch: all make the same steps, each with examples of its own.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class PrivateOptimizer:
         reduction: str = "mean",
         views: int = 1,
         chunk: int | None = None,
+        group: Any = None,
     ) -> None:
+        self.processes, model = Processes.of(group), plain(model)
         clipping = read_clipping(clip)
         self.noise_multiplier = numbers.positive(noise_multiplier, "noise_multiplier")
         expected = numbers.positive(batch_size, "batch_size")
@@ -72,12 +77,15 @@ class PrivateOptimizer:
         self.reduction, self.optimizer = read_reduction(reduction), optimizer
         self.model = Watched(model, rows_per_example=self._views)
         check_parameters(self.model, optimizer)
-        self._sum = Sum(
-            self.model.names, planned(self.model, clipping, self.noise_multiplier, expected, chunk)
-        )
+        many = self.processes.count
+        plan = planned(self.model, clipping, self.noise_multiplier, expected, chunk, processes=many)
+        self._sum = sum_of(self.model.names, plan, self.processes)
         self.model.lifts = reduction == "mean"
-        self._key, self._process = StreamKey.fresh(), os.getpid()
+        self._key = self.processes.first("the key", StreamKey.fresh)
+        self._process = os.getpid()
         self.steps, self._fresh = 0, True
+        if many > 1:
+            join(self.processes, self._facts(), model)
 
     @property
     def loss(self) -> Loss:
@@ -91,12 +99,24 @@ class PrivateOptimizer:
         return (
             "how batches are drawn: amplification holds only for the sampler that it is computed for",
             "that every step is counted, also one on an empty batch",
+            *(("that an example is given to one process only",) if self.processes.count > 1 else ()),
             "that no example changes another's gradient, through the model, the criterion or the loop",
             f"that the criterion takes the {self.reduction} over the rows of a backward pass",
             "that losses, gradients, batch sizes and the seed of torch's generators, which dropout draws "
             "from, are not published",
             *(("TAINTED: noise of a seed protects nobody",) if self._key.tainted else ()),
         )
+
+    def _facts(self) -> dict[str, Any]:
+        """What all processes have in common."""
+        plan = self._sum.plan
+        return {
+            "plan": (plan.clipping, plan.noise_multiplier, plan.expected, plan.numerics),
+            "views": self._views,
+            "reduction": self.reduction,
+            "optimizer": type(self.optimizer).__name__,
+            "model": [(name, one.dtype, *one.shape) for one, name in self.model.names.items()],
+        }
 
     def zero_grad(self) -> None:
         """As the optimizer's."""
@@ -150,6 +170,7 @@ def planned(
     chunk: int | None,
     *,
     correlated: Correlated | None = None,
+    processes: int = 1,
 ) -> Plan:
     """What is done in every step."""
     names = model.names
@@ -167,6 +188,7 @@ def planned(
         chunk=chunk or int(2 * expected) + 1,
         dtype=max((one.dtype for one in names), key=lambda one: torch.finfo(one).eps),
         norm=clipping.norm,
+        processes=processes,
     )
     return Plan(clipping, carried, expected, numerics, correlated)
 

@@ -22,6 +22,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from torch import nn
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
-from dalenius.learn.adding import Plan, Sum
+from dalenius.learn.adding import Plan
 from dalenius.learn.attempts import Attempts
 from dalenius.learn.averaging import Average
 from dalenius.learn.batches import Collate, Supply, read_dataset
@@ -48,6 +49,8 @@ from dalenius.learn.replacing import check_modules
 from dalenius.learn.room import Room
 from dalenius.learn.sampling import Sampling
 from dalenius.learn.sampling.reading import asked
+from dalenius.learn.several import Processes, plain
+from dalenius.learn.shared import sum_of
 from dalenius.learn.state import State, chance, set_chance
 from dalenius.ledger.account import Account
 from dalenius.noise.stream import StreamKey
@@ -97,7 +100,9 @@ class Private(Kept):
         synthetic: Sequence[Any] | None = None,
         rehearse: bool = True,
         reduction: str = "mean",
+        group: Any = None,
     ) -> None:
+        self.processes, model = Processes.of(group), plain(model)
         check_modules(model)
         data = read_dataset(dataset)
         self.sampling = asked(
@@ -117,7 +122,7 @@ class Private(Kept):
         self._rows_each = self._views * (self.sampling.rows_per_unit or 1)
         self.optimizer, self.model = optimizer, Watched(model, rows_per_example=self._rows_each)
         check_parameters(self.model, optimizer)
-        self._evaluations = evaluations(optimizer)
+        self._evaluations = evaluations(optimizer, self.processes.count)
         # A closure is evaluated on the whole batch at once.
         self.chunk = self.chunk if self._evaluations == 1 else WHOLE
         there = {one.device for one in self.model.names if one.is_cuda}
@@ -127,7 +132,7 @@ class Private(Kept):
         clipping = read_clipping(clip)
         self.noise_multiplier = self._noise(clipping, noise_multiplier, epsilon)
         plan = self._plan(clipping, self.noise_multiplier)
-        self._sum = Sum(self.model.names, plan)
+        self._sum = sum_of(self.model.names, plan, self.processes)
         step = step_loss(clipping.norm, self.noise_multiplier, plan.numerics.bits)
         self.step_loss = several(step, self._evaluations)
         self.account, self._by, self._purpose = account, by, purpose
@@ -136,16 +141,18 @@ class Private(Kept):
         self.rehearses, self.reduction = rehearse, read_reduction(reduction)
         self.rehearsal: Rehearsal | None = None
         self._entry: Entry | None = None
-        self._key, self._attempts = StreamKey.fresh(), Attempts()
+        self._key = self.processes.first("the key", StreamKey.fresh)
+        self._attempts, self._batch = Attempts(self.processes), 0
         self._chance: Any = None
         self._still: Still | None = None
         self.loader, self.steps, self.waiting, self._begun = Loader(self), 0, False, False
-        if account is not None:
-            self._check_account(account)
+        self._join(len(data), self.settings())
+        self.processes.first("the account", self._check_account)
 
     def _plan(self, clipping: Clipping, multiplier: Fraction) -> Plan:
         noise, expected = correlated(self.sampling, clipping, self._evaluations), self.sampling.expected
-        return planned(self.model, clipping, multiplier, expected, self.chunk, correlated=noise)
+        given = self.model, clipping, multiplier, expected, self.chunk
+        return planned(*given, correlated=noise, processes=self.processes.count)
 
     # The loop.
 
@@ -196,6 +203,7 @@ class Private(Kept):
         """If its noise was used for other sums before, nothing moves: the loader draws another attempt."""
         if self.steps == 0:
             self._check_still()
+        self._sum.meet(self.steps, self._attempts.now(self.steps), self._batch)
         if not self._attempts.use(self.steps, self._seal):
             return
         tell(self.optimizer, self._sum.plan, self._sum.clip)
@@ -216,12 +224,13 @@ class Private(Kept):
         cls, path: str | os.PathLike[str], *given: Any, account: Account | None = None, **named: Any
     ) -> Private:
         """Go on from a state: all else is given as it was to `Private`. The run is not charged again."""
-        place = Path(path).absolute()
-        state, private = State.read(place), cls(*given, **named)
+        place, processes = Path(path).absolute(), Processes.of(named.get("group"))
+        state = processes.first("a state", lambda: State.read(place))
+        private = cls(*given, **named)
         if private.room is not None:
             private._fit(state.facts["chunk"])
         state.check(private._facts)
-        state.check_account(account)
+        processes.first("the account", lambda: state.check_account(account))
         private.account = account
         private._go_on(state, place)
         return private
@@ -240,12 +249,14 @@ class Private(Kept):
         self.reduction, self.rehearsal = self.rehearsal.reduction, None
         self.zero_grad()
         if self.room is not None:
-            self._fit(self.room.examples(int(2 * self.sampling.expected) + 1))
+            found = partial(self.room.examples, int(2 * self.sampling.expected) + 1)
+            self._fit(min(self.processes.each("a chunk", found)))
 
     def _fit(self, chunk: int) -> None:
         """From now on so many examples at a time."""
         self.chunk, self.room = chunk, None
-        self._sum = Sum(self.model.names, self._plan(self._sum.plan.clipping, self.noise_multiplier))
+        plan = self._plan(self._sum.plan.clipping, self.noise_multiplier)
+        self._sum = sum_of(self.model.names, plan, self.processes)
 
     def ready(self) -> None:
         """Before the rehearsal: what buffers are, before they have seen anything."""
@@ -275,10 +286,13 @@ class Private(Kept):
                 set_chance(self._chance)
         self._chance = chance()
         # What is random in the model, such as dropout, is as secret as the sample.
-        torch.manual_seed(self._key.stream(CHANCE, step, self._attempts.now(step)).integer(63))
+        other = (self.processes.rank,) if self.processes.rank else ()
+        torch.manual_seed(self._key.stream(CHANCE, step, self._attempts.now(step), *other).integer(63))
         attempt = self._attempts.now(step) if self.sampling.redrawn else 0
         path = (SAMPLE, period, attempt, step) if attempt else (SAMPLE, period)
-        return self.sampling.batch(step, self._key.stream(*path))
+        rows = self.sampling.batch(step, self._key.stream(*path))
+        self._batch = crc32(rows.tobytes())
+        return rows
 
     def hand_out(self, part: NDArray[np.int64] | None, *, last: bool) -> None:
         """Before a chunk is used: whose rows are real, and whether it is the last one of its batch."""

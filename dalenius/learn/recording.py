@@ -8,7 +8,8 @@
 
 What Python does in a pass is done when it is recorded. On a GPU all that it asked for is asked for at once
 from then on; `compile` has it made into kernels of its own first, by torch's compiler, on any device. Norms,
-sums and noise are those of any pass.
+sums and noise are those of any pass. Parameters that are sharded among processes come and go during a pass,
+which is made as ever.
 
 Poisson batches have all sizes, and a recording has one: a batch is filled up to the next of a few sizes with
 copies of its first example, which count nothing.
@@ -62,7 +63,7 @@ class Recorded:
             found_args, found_kwargs = tree_unflatten(again, form)
             return self._function(*found_args, **found_kwargs)
 
-        if self._now() or not (self._compile or tensors[0].is_cuda):
+        if self._now() or self._model.sharded or not (self._compile or tensors[0].is_cuda):
             found = loss(tensors)
             with _precise(found):
                 found.backward()

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import NotSound
 from dalenius.learn.gradients import Shares, Watched
+from dalenius.learn.sharded import whole
 
 CLOSE, COARSE = 1e-3, 3e-2
 """How far apart gradients may be, of their norm: in single precision, and in half."""
@@ -70,7 +71,7 @@ class Rehearsal:
             )
         together = []
         for example in range(2):
-            totals = {one: torch.zeros_like(one) for one in names}
+            totals = {one: torch.zeros(one.shape, dtype=one.dtype, device=one.device) for one in names}
             weights = torch.zeros(2, device=next(iter(names)).device)
             weights[example] = 1
             shares.add(weights, totals)
@@ -98,7 +99,7 @@ class Rehearsal:
 def _taken(parameter: Tensor) -> Tensor:
     found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.detach().clone()
     parameter.grad = None
-    return found.to_dense() if found.is_sparse else found
+    return found.to_dense() if found.is_sparse else whole(found)
 
 
 def _norm(gradients: Any) -> float:

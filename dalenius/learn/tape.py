@@ -57,10 +57,10 @@ class Tape(TorchFunctionMode):
         from dalenius.learn.rules import BAGS, RULES
 
         super().__init__()
-        self.names, self._rules, self._bags = names, RULES, BAGS
-        # To look a tensor up by its hash is slow; those in `names` stay alive.
-        self._ids = frozenset(map(id, names))
+        self._rules, self._bags = RULES, BAGS
+        self.know(names)
         self.examples = self.rows = 0
+        self.paused = False
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
@@ -71,6 +71,12 @@ class Tape(TorchFunctionMode):
         found = Tape(names)
         found._known = self._known
         return found
+
+    def know(self, names: Mapping[Tensor, str]) -> None:
+        """What parameters are in a forward pass."""
+        self.names = names
+        # To look a tensor up by its hash is slow; those in `names` stay alive.
+        self._ids = frozenset(map(id, names))
 
     # What the model calls.
 
@@ -84,7 +90,7 @@ class Tape(TorchFunctionMode):
                 remedy="Step, or accumulate, after every backward pass; call the model under torch.no_grad() "
                 "for anything else.",
             )
-        self.examples, self.rows = examples, rows
+        self.examples, self.rows, self.paused = examples, rows, False
         self._sizes.add(examples)
 
     def __torch_function__(
@@ -92,6 +98,8 @@ class Tape(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch, by a rule where a parameter meets examples."""
         kwargs = kwargs or {}
+        if self.paused:
+            return func(*args, **kwargs)
         tensors = found_in(args, kwargs)
         marked = [one for one in tensors if outer_of(one) is not None]
         outers = [outer_of(one) for one in marked]
@@ -262,6 +270,11 @@ class Tape(TorchFunctionMode):
     def seen(self) -> frozenset[int]:
         """How many examples the forward passes since the last parts were taken had."""
         return frozenset(self._sizes)
+
+    @property
+    def derives(self) -> bool:
+        """Whether parts of what is derived from parameters wait to be carried on to these."""
+        return any(one not in self.names for one in self._parts)
 
     # Parts.
 

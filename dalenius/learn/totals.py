@@ -1,8 +1,8 @@
 """`Totals`: the sums of a batch, one for each parameter.
 
-On a processor they lie in memory that every step uses again: new pages cost more than sums. On a GPU all sums
-of one type lie side by side, so that noise is added to them at once, and between steps they are nowhere: the
-forward pass needs the room.
+On a processor they lie in memory that every step uses again: new pages cost more than sums. On a GPU, and
+where they are `flat`, all sums of one type lie side by side, so that noise is added to them at once. Between
+steps those of a GPU are nowhere: the forward pass needs the room.
 """
 
 from __future__ import annotations
@@ -29,15 +29,21 @@ class Side:
         """Whether they lie on a GPU, or anywhere but with the processor."""
         return self.parameters[0].device.type != "cpu"
 
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return sum(one.numel() for one in self.parameters)
+
 
 class Totals(dict[Tensor, Tensor]):
     """By parameter."""
 
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
+    def __init__(self, parameters: Iterable[Tensor], *, flat: bool = False) -> None:
         super().__init__()
         kinds: dict[object, list[Tensor]] = {}
         for one in parameters:
-            kinds.setdefault(one if one.device.type == "cpu" else (one.device, one.dtype), []).append(one)
+            alone = one.device.type == "cpu" and not flat
+            kinds.setdefault(one if alone else (one.device, one.dtype), []).append(one)
         self.sides = [Side(group, torch.empty(0)) for group in kinds.values()]
         for side in self.sides:
             if not side.there:
@@ -47,7 +53,7 @@ class Totals(dict[Tensor, Tensor]):
     def _lay_out(self, side: Side) -> None:
         first, sizes = side.parameters[0], [one.numel() for one in side.parameters]
         make = torch.empty if side.there else torch.zeros
-        side.flat = make(sum(sizes), dtype=first.dtype, device=first.device)
+        side.flat = make(side.size, dtype=first.dtype, device=first.device)
         for one, part in zip(side.parameters, side.flat.split(sizes), strict=True):
             self[one] = part.view(one.shape)
 

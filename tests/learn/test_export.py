@@ -102,7 +102,7 @@ def test_views_of_one_memory_and_other_layouts_are_written_apart(tmp_path: Path)
     model.register_buffer("two", whole[4:].view(4, 2).t())
     model.register_buffer("none", torch.zeros(0))
     model.register_buffer("nothing", torch.zeros(0))
-    write_weights(tmp_path / "model.safetensors", model, begun().receipt, steps="0")
+    write_weights(tmp_path / "model.safetensors", model.state_dict(), begun().receipt, steps="0")
     found = load_file(tmp_path / "model.safetensors")
     assert all(torch.equal(found[name], one) for name, one in model.state_dict().items())
 

@@ -227,3 +227,34 @@ def test_a_run_goes_on_a_gpu() -> None:
         private.step()
     assert private.steps == 5
     assert not private._sum._totals
+
+
+def test_a_group_of_one_has_the_noise_of_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch import distributed
+
+    from dalenius.learn.optimizer import PrivateOptimizer
+    from dalenius.noise.stream import StreamKey
+
+    key, found = StreamKey.fresh(), []
+    monkeypatch.setattr(StreamKey, "fresh", lambda: key)
+    for together in (False, True):
+        if together:
+            distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+        try:
+            torch.manual_seed(0)
+            model = torch.nn.Sequential(
+                torch.nn.Linear(40, 300), torch.nn.Tanh(), torch.nn.Linear(300, 2)
+            ).cuda()
+            private = PrivateOptimizer(
+                model, torch.optim.SGD(model.parameters(), lr=1.0), clip=1, noise_multiplier=1, batch_size=4
+            )
+            x = torch.randn(4, 40, device="cuda")
+            for _ in range(2):
+                private.zero_grad()
+                private.model(x).square().sum(1).mean().backward()
+                private.step()
+            found.append(torch.cat([one.detach().flatten() for one in model.parameters()]))
+        finally:
+            if together:
+                distributed.destroy_process_group()
+    assert torch.equal(*found)
