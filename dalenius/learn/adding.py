@@ -20,6 +20,7 @@ from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Shares
 from dalenius.learn.noising import Noise, together
 from dalenius.learn.numerics import Numerics
+from dalenius.learn.parts import Part
 from dalenius.learn.totals import Side, Totals
 from dalenius.noise.stream import StreamKey
 
@@ -75,15 +76,37 @@ class Sum:
 
     def add(self, shares: Shares, *, scale: float = 1.0, real: Tensor | None = None) -> None:
         """One chunk: gradients of its backward pass times `scale`. What is not `real` counts nothing."""
+        real = _counted(shares, real)
+        found = self._weights(shares, scale, real)
+        if found is None:
+            return
+        weights, total, bad = found
+        shares.add(weights, self._totals, fresh=self._fresh)
+        self._fresh -= shares.parameters
+        self._count(total, bad, real)
+
+    def alone(
+        self, parts: Mapping[Tensor, Part], examples: int, *, scale: float, real: Tensor | None = None
+    ) -> dict[Tensor, Tensor]:
+        """The clipped sums of layers that have bounds of their own, not added to any batch yet."""
+        shares, totals = Shares(parts, examples), {one: torch.zeros_like(one) for one in parts}
+        found = self._weights(shares, scale, real)
+        if found is not None:
+            shares.add(found[0], totals)
+        return totals
+
+    def _weights(
+        self, shares: Shares, scale: float, real: Tensor | None
+    ) -> tuple[dict[Tensor, Tensor], Tensor, Tensor] | None:
+        """What every example's gradient is multiplied by, what it measures, and whether it is no number."""
         norms = shares.norms(self.plan.clipping.norm, apart=self.plan.clipping.apart)
         if not norms or not shares.examples:
-            return
+            return None
         power = 2 if self.plan.clipping.norm == "l2" else 1
-        rows = torch.stack(list(norms.values())).double() * scale**power
+        rows = torch.stack([one.double() for one in norms.values()]) * scale**power
         scaled = dict(zip(norms, rows, strict=True))
         within = self.plan.numerics.within(self._clip)
         factors = self.plan.clipping.factors(scaled, within, self.names)
-        real = _counted(shares, real)
         if real is not None:
             factors = {one: factor * real.to(factor.device) for one, factor in factors.items()}
         total = rows.sum(0)
@@ -92,10 +115,7 @@ class Sum:
         if bad.is_cuda or bool(bad.any()):
             shares.forget(bad)
         times = {id(factor): factor * scale for factor in factors.values()}
-        weights = {one: times[id(factor)] for one, factor in factors.items()}
-        shares.add(weights, self._totals, fresh=self._fresh)
-        self._fresh -= shares.parameters
-        self._count(total, bad, real)
+        return {one: times[id(factor)] for one, factor in factors.items()}, total, bad
 
     def _count(self, squared: Tensor, bad: Tensor, real: Tensor | None) -> None:
         """How far gradients are within the bound, for one that is adaptive."""

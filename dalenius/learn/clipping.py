@@ -67,6 +67,11 @@ def read_clipping(clip: Number | Clipping) -> Clipping:
     return clip if isinstance(clip, Clipping) else Flat(clip)
 
 
+def layer_of(name: str) -> str:
+    """The module of a parameter."""
+    return name.rpartition(".")[0]
+
+
 def shortened(norm: Tensor, bound: float) -> Tensor:
     """min(1, bound/norm), and zero where the norm is no number or too large to divide by exactly."""
     factor = (bound / norm).clamp_(max=1)
@@ -99,15 +104,15 @@ class PerLayer(Clipping):
 
     def factors(self, norms: Norms, bound: float, names: Mapping[Tensor, str]) -> dict[Tensor, Tensor]:
         """By the name before the last dot; a layer that was not used has its share of the bound as well."""
-        layers = {names[one].rpartition(".")[0] for one in names}
+        layers = {layer_of(names[one]) for one in names}
         each = bound / len(layers) ** 0.5
         totals: dict[str, Tensor] = {}
         for parameter, squared in norms.items():
-            layer = names[parameter].rpartition(".")[0]
+            layer = layer_of(names[parameter])
             totals[layer] = totals.get(layer, 0) + squared.double()
         bad = ~torch.isfinite(_all(norms))
         found = {layer: shortened(total.sqrt(), each).masked_fill(bad, 0) for layer, total in totals.items()}
-        return {one: found[names[one].rpartition(".")[0]] for one in norms}
+        return {one: found[layer_of(names[one])] for one in norms}
 
     @property
     def how(self) -> str:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn import gpu
 from dalenius.learn.bundles import Group, grouped, left_over
+from dalenius.learn.layers import Layers, Summing
 from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
 from dalenius.learn.sharded import resharded
@@ -232,7 +233,22 @@ class Watched(nn.Module):
         parts = self._tape.parts() if self._shards is None else self._shards.parts()
         return parts, self._tape.examples
 
+    def by_layers(self, summing: Summing | None) -> None:
+        """Make the clipped sums of layers on the way back; parts are kept while `summing` is None."""
+        if self._shards is None:
+            self._tape.layers = self._tape.layers or Layers(self.names)
+            self._tape.layers.summing = summing
+
     # For passes that are recorded.
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """All parts, also those of layers that are clipped by themselves."""
+        layers, self._tape.layers = self._tape.layers, None
+        try:
+            yield
+        finally:
+            self._tape.layers = layers
 
     @property
     def sharded(self) -> bool:
@@ -252,8 +268,9 @@ class Watched(nn.Module):
         """As if a pass of these parts had just been made; the last examples of it were made up."""
         self._tape.open(examples, examples * self.each)
         self.gain, self._padding = gain, padding
-        for parameter, part in parts.items():
-            self._tape.put(parameter, part)
+        with self.keeping():
+            for parameter, part in parts.items():
+                self._tape.put(parameter, part)
 
     @contextmanager
     def standing_in(self, others: Mapping[Tensor, Tensor]) -> Iterator[None]:

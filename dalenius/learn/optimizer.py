@@ -17,21 +17,22 @@ in all is not seen from here: `private.caveats` says so.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
 from dalenius.learn.adaptive import Quantile
 from dalenius.learn.adding import Plan
-from dalenius.learn.clipping import Clipping, read_clipping
+from dalenius.learn.clipping import Clipping, PerLayer, read_clipping
 from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Watched
 from dalenius.learn.numerics import Numerics
+from dalenius.learn.parts import Part
 from dalenius.learn.recording import Recorded
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.several import Processes, plain
@@ -81,6 +82,8 @@ class PrivateOptimizer:
         plan = planned(self.model, clipping, self.noise_multiplier, expected, chunk, processes=many)
         self._sum = sum_of(self.model.names, plan, self.processes)
         self.model.lifts = reduction == "mean"
+        if isinstance(clipping, PerLayer):
+            self.model.by_layers(self._alone)
         self._key = self.processes.first("the key", StreamKey.fresh)
         self._process = os.getpid()
         self.steps, self._fresh = 0, True
@@ -133,8 +136,16 @@ class PrivateOptimizer:
             self._fresh = False
         shares = self.model.shares()
         check_parameters(self.model, self.optimizer)
-        rows = shares.examples * self._views if self.reduction == "mean" else 1
-        self._sum.add(shares, scale=rows / self._views / self.model.gain)
+        self._sum.add(shares, scale=self._scale(shares.examples))
+
+    def _scale(self, examples: int) -> float:
+        """What makes the gradient of a pass over so many a sum of those of its examples."""
+        rows = examples * self._views if self.reduction == "mean" else 1
+        return rows / self._views / self.model.gain
+
+    def _alone(self, parts: Mapping[Tensor, Part]) -> Mapping[Tensor, Tensor]:
+        examples = self.model.examples
+        return self._sum.alone(parts, examples, scale=self._scale(examples))
 
     def step(self, closure: Callable[[], Any] | None = None) -> None:
         """Add noise and move the parameters; without a backward pass before, a step on an empty batch."""

@@ -318,6 +318,32 @@ class Tied(Part):
         self.multiplied.forget(bad)
 
 
+@dataclass(eq=False)
+class Summed(Part):
+    """The clipped sum of a layer, of which no more is known (`layers`): it is added as it is."""
+
+    total: Tensor
+    examples: int
+
+    def __post_init__(self) -> None:
+        self.shape = tuple(self.total.shape)
+
+    def squared(self) -> Tensor:
+        """Nothing is left to be clipped."""
+        return self.total.new_zeros(self.examples)
+
+    def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
+        """Whatever the weights."""
+        total.add_(self.total) if keep else total.copy_(self.total)
+
+    def whole(self) -> Tensor:
+        """It cannot be taken apart."""
+        raise AssertionError("the shares of a sum are not known")
+
+    def forget(self, bad: Tensor) -> None:
+        """It holds none of them."""
+
+
 def held(part: Part, factors: int, sizes: tuple[int, ...], *, there: bool = False) -> bool:
     """Whether to hold the shares of a part, rather than factors of so many numbers, of sizes p, d and T."""
     size = part.examples * math.prod(part.shape)

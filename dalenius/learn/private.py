@@ -17,7 +17,7 @@ that was broken off is made again with the noise it had, or charged again (`atte
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from zlib import crc32
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
@@ -35,7 +35,7 @@ from dalenius.learn.adding import Plan
 from dalenius.learn.attempts import Attempts
 from dalenius.learn.averaging import Average
 from dalenius.learn.batches import Collate, Supply, read_dataset
-from dalenius.learn.clipping import Clipping, read_clipping
+from dalenius.learn.clipping import Clipping, PerLayer, read_clipping
 from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations, several
 from dalenius.learn.correlated import correlated
 from dalenius.learn.export import Still
@@ -43,6 +43,7 @@ from dalenius.learn.gradients import Watched
 from dalenius.learn.keeping import Kept
 from dalenius.learn.loader import Loader
 from dalenius.learn.optimizer import check_parameters, planned, read_reduction, step_loss
+from dalenius.learn.parts import Part
 from dalenius.learn.recording import Recorded
 from dalenius.learn.rehearsal import Rehearsal
 from dalenius.learn.replacing import check_modules
@@ -189,8 +190,15 @@ class Private(Kept):
     def _take_in(self) -> None:
         shares = self.model.shares()
         check_parameters(self.model, self.optimizer)
-        scale = shares.examples if self.reduction == "mean" else 1 / self._rows_each
-        self._sum.add(shares, scale=scale / self.model.gain, real=self._real)
+        self._sum.add(shares, scale=self._scale(shares.examples), real=self._real)
+
+    def _scale(self, examples: int) -> float:
+        """What makes the gradient of a pass over so many a sum of those of its examples."""
+        return (examples if self.reduction == "mean" else 1 / self._rows_each) / self.model.gain
+
+    def _alone(self, parts: Mapping[Tensor, Part]) -> Mapping[Tensor, Tensor]:
+        examples = self.model.examples
+        return self._sum.alone(parts, examples, scale=self._scale(examples), real=self._real)
 
     def _evaluate(self, closure: Closure, number: int) -> None:
         self.zero_grad()
@@ -299,6 +307,8 @@ class Private(Kept):
         alone = self.rehearsal is not None and self.rehearsal.alone
         self.model.watching, self.waiting, self._last = not alone, True, last
         self.model.lifts = self.reduction == "mean" and self.rehearsal is None
+        if isinstance(self._sum.plan.clipping, PerLayer):
+            self.model.by_layers(self._alone if self.rehearsal is None else None)
         empty = part is not None and len(part) == 0
         self.model.rows = None if part is None else self._rows_each * max(1, len(part))
         self._real = torch.zeros(1, dtype=torch.float64) if empty else None

@@ -88,7 +88,7 @@ class Recorded:
     def _record(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> Pass:
         devices = [inputs[0].device] if inputs[0].is_cuda else []
         # What was drawn for a recording is nobody's: a run that is taken up again records at another step.
-        with torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices), self._model.keeping():
             weighed = self._model.weights is not None
             bare = not weighed and self._exact(loss, inputs)
             return self._recorded(partial(self._both, loss, weighed, bare), inputs)

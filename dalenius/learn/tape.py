@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import NotSound
 from dalenius.learn.indexing import written
+from dalenius.learn.layers import Layers
 from dalenius.learn.marks import (
     MIXED,
     Rows,
@@ -65,6 +66,8 @@ class Tape(TorchFunctionMode):
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
         self._known: dict[Hashable, list[int]] = {}
+        self.layers: Layers | None = None
+        """Where layers are clipped by themselves."""
 
     def of(self, names: Mapping[Tensor, str]) -> Tape:
         """Another tape for the same model, with other tensors for its parameters."""
@@ -82,7 +85,7 @@ class Tape(TorchFunctionMode):
 
     def open(self, examples: int, rows: int) -> None:
         """Before a forward pass: how many examples its inputs hold, in how many rows."""
-        if self._parts:
+        if self._parts or (self.layers is not None and self.layers.rest()):
             self._parts, self._sizes = {}, set()
             raise NotSound(
                 "A backward pass was made and not taken in before the next forward pass: examples of both "
@@ -92,6 +95,8 @@ class Tape(TorchFunctionMode):
             )
         self.examples, self.rows, self.paused = examples, rows, False
         self._sizes.add(examples)
+        if self.layers is not None:
+            self.layers.begin()
 
     def __torch_function__(
         self, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -280,7 +285,9 @@ class Tape(TorchFunctionMode):
 
     def put(self, weight: Tensor, part: Part) -> None:
         """A part of a parameter, or of what is derived from parameters."""
-        self._parts.setdefault(weight, []).append(part)
+        found = None if self.layers is None else self.layers.put(weight, part)
+        for one, new in {weight: part}.items() if found is None else found.items():
+            self._parts.setdefault(one, []).append(new)
 
     def parts(self) -> dict[Tensor, Part]:
         """All that is on the tape, by parameter; the tape is blank afterwards."""
@@ -291,11 +298,17 @@ class Tape(TorchFunctionMode):
                 "The model was called on batches of different sizes before one step.",
                 remedy="Call it once for every step, and under torch.no_grad() for anything else.",
             )
+        for weight, parts in () if self.layers is None else self.layers.rest().items():
+            found.setdefault(weight, []).extend(parts)
+        carried = set()
         while derived_ones := [one for one in found if one not in self.names]:
             for weight in derived_ones:
                 for source, part in self._carried(weight, united(found.pop(weight))):
                     found.setdefault(source, []).append(part)
+                    carried.add(source)
         self._stands = {}
+        if self.layers is not None:
+            self.layers.learn(carried & self.names.keys())
         return {parameter: united(parts) for parameter, parts in found.items()}
 
     def _carried(self, weight: Tensor, part: Part) -> list[tuple[Tensor, Part]]:

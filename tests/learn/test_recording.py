@@ -13,6 +13,7 @@ import dalenius as dp
 from dalenius.errors import NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.recording import Recorded, sizes_up
+from dalenius.learn.room import fitting
 
 
 class Text(nn.Module):
@@ -97,6 +98,14 @@ def test_sizes_are_few_and_near() -> None:
     sizes = [sizes_up(n) for n in range(1, 1000)]
     assert all(n <= size < 1.5 * n + 1 for n, size in enumerate(sizes, 1))
     assert len(set(sizes)) <= 20
+
+
+@pytest.mark.parametrize(
+    ("free", "most", "size"), [(100, 1000, 12), (100, 10, 8), (10, 1000, 1), (1e6, 512, 512), (1e6, 600, 512)]
+)
+def test_room_is_what_two_passes_say(free: float, most: int, size: int) -> None:
+    """Two examples take 20, and eight take 62: a pass takes 6, and every example 7."""
+    assert fitting({2: 20, 8: 62}, free, most) == size
 
 
 def test_half_results_go_on_as_they_are_if_the_criterion_is_in_single_precision() -> None:
