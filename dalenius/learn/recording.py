@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -200,7 +200,7 @@ def apart(part: Part, tensors: list[Tensor]) -> Callable[[Sequence[Tensor]], Par
     places: dict[str, int] = {}
     inner: dict[str, Callable[[Sequence[Tensor]], Part]] = {}
     others: dict[str, Any] = {}
-    for one in fields(part):  # type: ignore[arg-type]
+    for one in fields(cast(Any, part)):
         value = getattr(part, one.name)
         if isinstance(value, Tensor):
             places[one.name] = len(tensors)
