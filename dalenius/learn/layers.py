@@ -1,14 +1,15 @@
 """`Layers`: under a bound for each layer, its sum is made as soon as its backward pass is; nothing is kept.
 
 When all parts of a layer's parameters have come, norms, factors and the clipped sum follow from them alone,
-and the sum takes their place on the tape. How often a parameter is used is learned from the passes before:
-those of a layer that may get more, such as shares of what is derived from it, are kept as ever.
+and the sum takes their place on the tape. How many parts come is known from how often a parameter met
+examples on the way forward, and from how many parts came of that in the passes before. Where that does not
+divide, and where shares of what is derived from a parameter come on top, parts are kept as ever.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from torch import Tensor
 
@@ -26,15 +27,20 @@ class Layers:
     def __init__(self, names: Mapping[Tensor, str]) -> None:
         self._layers = {one: layer_of(name) for one, name in names.items()}
         self.summing: Summing | None = None
-        self._uses: dict[Tensor, int] | None = None
+        self._known: dict[Tensor, tuple[int, int]] | None = None
+        """How often a parameter met examples in a pass, and how many parts came of it."""
         self._kept: set[str] = set()
-        self._seen: Counter[Tensor] = Counter()
         self._held: dict[str, dict[Tensor, list[Part]]] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._met: Counter[Tensor] = Counter()
+        self._seen: Counter[Tensor] = Counter()
         self._done: set[str] = set()
 
-    def begin(self) -> None:
-        """Before a pass."""
-        self._seen, self._held, self._done = Counter(), {}, set()
+    def meet(self, weights: Iterable[Tensor]) -> None:
+        """On the way forward: these meet examples."""
+        self._met.update(one for one in weights if one in self._layers)
 
     def put(self, weight: Tensor, part: Part) -> dict[Tensor, Part] | None:
         """What takes the place of a part, once its layer is complete; None if it is to be kept."""
@@ -44,32 +50,54 @@ class Layers:
         self._seen[weight] += 1
         if layer in self._done:
             raise _more(layer)
-        if self.summing is None or self._uses is None or layer in self._kept or weight not in self._uses:
+        members = [one for one in self._layers if self._layers[one] == layer]
+        wanted = [self._expected(one) for one in members]
+        if self.summing is None or layer in self._kept or None in wanted:
             return None
         held = self._held.setdefault(layer, {})
         held.setdefault(weight, []).append(part)
-        members = [one for one in self._uses if self._layers[one] == layer]
-        if any(self._seen[one] < self._uses[one] for one in members):
+        if any(self._seen[one] < (count or 0) for one, count in zip(members, wanted, strict=True)):
             return {}
         del self._held[layer]
         self._done.add(layer)
         sums = self.summing({one: united(parts) for one, parts in held.items()})
         return {one: Summed(total, part.examples) for one, total in sums.items()}
 
+    def _expected(self, weight: Tensor) -> int | None:
+        """How many parts are to come in this pass, if that is known."""
+        met = self._met[weight]
+        if not met:
+            return 0
+        before = None if self._known is None else self._known.get(weight)
+        if before is None or before[1] * met % before[0]:
+            return None
+        return before[1] * met // before[0]
+
+    @property
+    def holding(self) -> bool:
+        """Whether parts of layers that are not complete are held."""
+        return bool(self._held)
+
+    def drop(self) -> None:
+        """Forget a pass that is not to be taken in."""
+        self._held = {}
+        self._begin()
+
     def rest(self) -> dict[Tensor, list[Part]]:
-        """After a pass: what was held of layers that were not completed."""
+        """What was held of layers that were not completed."""
         found = {one: parts for held in self._held.values() for one, parts in held.items()}
         self._held = {}
         return found
 
     def learn(self, carried: set[Tensor]) -> None:
-        """What a whole pass has shown, and which parameters got shares of what is derived from them."""
-        late = {self._layers[one] for one in carried}
-        if late & self._done:
-            raise _more(", ".join(sorted(late & self._done)))
+        """After a pass: what it has shown, and which parameters got shares of what is derived from them."""
+        late, done = {self._layers[one] for one in carried}, self._done
+        new = {one: (met, self._seen[one]) for one, met in self._met.items()}
+        self._known = {**(self._known or {}), **new}
         self._kept |= late
-        # The larger of both counts.
-        self._uses = Counter(self._uses or {}) | self._seen
+        self._begin()
+        if late & done:
+            raise _more(", ".join(sorted(late & done)))
 
 
 def _more(layer: str) -> NotSound:

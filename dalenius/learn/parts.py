@@ -143,7 +143,8 @@ class Outer(Part):
     def squared(self) -> Tensor:
         """By products of factors, some examples at a time; on a GPU by the shares, which are not written."""
         if self.left.shape[1] == 1:
-            return squares(self.left) * squares(self.right)
+            left, right = (squares(one).double() + one.shape[2] * tiny(one) for one in self._factors)
+            return left * right
         if self.there:
             from dalenius.learn.gpu import outer
 
@@ -154,7 +155,8 @@ class Outer(Part):
     def _squared(self, part: slice) -> Tensor:
         left, right = self.left[part], self.right[part]
         products = gpu.products(left, left.transpose(1, 2)).mul_(gpu.products(right, right.transpose(1, 2)))
-        return raised(products.sum((1, 2)), self.reach(part), self._sizes)
+        found = raised(products.sum((1, 2)), self.reach(part), self._sizes)
+        return found.double() + vanished(squares(left), squares(right), self._sizes, tiny(left))
 
     def reach(self, part: slice = slice(None)) -> Tensor:
         """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
@@ -252,9 +254,10 @@ class Lookup(Part):
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
         """Into the rows that were used; on a GPU always in the same order."""
         if self.right.is_cuda:
-            each = weights.to(self.right.dtype).view(-1, 1).masked_fill(self.rows < 0, 0)
+            right = self.right * weights.to(self.right.dtype).view(-1, 1, 1)
+            right = right.masked_fill((self.rows < 0).unsqueeze(-1), 0)
             sums = torch.ops.aten.embedding_dense_backward(
-                self.right * each.unsqueeze(-1), self.rows.clamp(min=0), self.height, -1, False
+                right, self.rows.clamp(min=0), self.height, -1, False
             )
             total.add_(sums) if keep else total.copy_(sums)
             return
@@ -301,6 +304,9 @@ class Tied(Part):
         lengths = math.sqrt(self.shape[1]) + math.sqrt(one.rows.shape[1] + two.left.shape[1]) + 8
         unit = DEVIATIONS * torch.finfo(one.right.dtype).eps / 2
         spread = lengths * (one.spread().sqrt() + two.spread().sqrt()).square()
+        # The same for entries that a product with may have vanished.
+        entries = torch.linalg.vector_norm(two.left, dim=2, dtype=single(two.left)).double().sum(1)
+        both += 2 * tiny(one.right) * one.rows.shape[1] * self.shape[1] * (entries + two.left.shape[1])
         return (both + 2 * cross).clamp_(min=0).add_(spread + 8 * both, alpha=unit)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
@@ -376,6 +382,20 @@ def raised(
     left, right, positions = sizes
     unit = torch.finfo(dtype or squared.dtype).eps / 2 * (math.sqrt(left) + math.sqrt(right) + positions)
     return squared.clamp_(min=0).addcmul_(reach.to(squared.dtype), reach.to(squared.dtype), value=unit)
+
+
+def tiny(tensor: Tensor) -> float:
+    """What is smaller may be zero in arithmetic of its type."""
+    return torch.finfo(single(tensor)).tiny
+
+
+def vanished(left: Tensor, right: Tensor, sizes: tuple[int, ...], least: float) -> Tensor:
+    """What numbers below `least` may have taken from a norm out of products, by Σ_t ‖l_t‖² and Σ_t ‖r_t‖².
+
+    Each l_t·l_s may be off by p·least, each r_t·r_s by d·least, and |r_t·r_s| sum up to T·Σ_t ‖r_t‖² at most.
+    """
+    p, d, positions = sizes
+    return positions * least * (p * right.double() + d * left.double() + positions)
 
 
 def pieces(tensor: Tensor, each: int) -> Iterator[slice]:

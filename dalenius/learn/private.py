@@ -65,6 +65,8 @@ CHANCE = 7
 """The first number of the paths of streams that seed torch's generators, a step each."""
 CHUNK = 512
 """The most examples of one backward pass, where nothing else is said and no GPU says what it has room for."""
+LARGEST = 1 << 15
+"""The most examples that a GPU is asked for at once."""
 WHOLE = 10**12
 """More rows than there are."""
 
@@ -163,16 +165,24 @@ class Private(Kept):
 
     def recorded(self, function: Callable[..., torch.Tensor], *, compile: bool = False) -> Recorded:
         """Passes of a function from a batch to its loss, to call in place of `backward()` (`recording`)."""
-        return Recorded(self.model, function, compile=compile, now=lambda: self.rehearsal is not None)
+        return Recorded(self.model, function, compile=compile, now=self._rehearsing)
 
-    def step(self, closure: Closure | None = None) -> None:
-        """Once for every batch that the loader gives; the parameters move after the last chunk of a batch."""
-        check_closure(closure, self._evaluations)
+    def _rehearsing(self) -> bool:
+        """Whether the batch at hand is made up."""
+        self._check_waiting()
+        return self.rehearsal is not None
+
+    def _check_waiting(self) -> None:
         if not self.waiting:
             raise InvalidArgument(
                 "There is no batch to make a step on.",
                 remedy="Iterate over private.loader, and call private.step() once for each of its batches.",
             )
+
+    def step(self, closure: Closure | None = None) -> None:
+        """Once for every batch that the loader gives; the parameters move after the last chunk of a batch."""
+        check_closure(closure, self._evaluations)
+        self._check_waiting()
         self.waiting = False
         if closure is not None and (self._evaluations == 1 or self.rehearsal is not None):
             closure()
@@ -257,7 +267,7 @@ class Private(Kept):
         self.reduction, self.rehearsal = self.rehearsal.reduction, None
         self.zero_grad()
         if self.room is not None:
-            found = partial(self.room.examples, int(2 * self.sampling.expected) + 1)
+            found = partial(self.room.examples, min(LARGEST, int(2 * self.sampling.expected) + 1))
             self._fit(min(self.processes.each("a chunk", found)))
 
     def _fit(self, chunk: int) -> None:

@@ -17,15 +17,16 @@ copies of its first example, which count nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from dalenius.errors import InvalidArgument, NotSound
@@ -34,6 +35,10 @@ from dalenius.learn.marks import tensors_in
 from dalenius.learn.parts import HALF, Part
 from dalenius.learn.placing import MOVES, RESHAPES
 
+PLAIN = type(None), bool, int, float, str, torch.dtype, torch.device
+"""Types of what a recorded function may be given beside tensors."""
+MOST = 16
+"""Forms of batches that are recorded."""
 Parts = dict[Tensor, Part]
 Run = Callable[[Sequence[Tensor]], tuple[Tensor, Parts]]
 """From the tensors of a batch to its loss, and to the parts of its gradients."""
@@ -48,33 +53,32 @@ class Recorded:
         self._model, self._function, self._compile, self._now = model, function, compile, now
         self._passes: dict[Hashable, Pass] = {}
         self._held, self._modules = model.state(), list(model.modules())
+        self._pool: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """Forward and backward; the loss, which is secret. Called in place of `backward()`."""
         flat, form = tree_flatten((args, kwargs))
         tensors = [one for one in flat if isinstance(one, Tensor)]
-        if not tensors or not tensors[0].dim():
-            raise InvalidArgument("There is no batch.", remedy="Pass tensors with the batch first.")
         others = [None if isinstance(one, Tensor) else one for one in flat]
+        rows, now, model = _rows(tensors), self._now(), self._model
+        _check_others(others)
 
         def loss(given: Sequence[Tensor]) -> Tensor:
             rest = iter(given)
             again = [next(rest) if isinstance(one, Tensor) else one for one in flat]
             found_args, found_kwargs = tree_unflatten(again, form)
-            return self._function(*found_args, **found_kwargs)
+            return _single(self._function(*found_args, **found_kwargs))
 
-        if self._now() or self._model.sharded or not (self._compile or tensors[0].is_cuda):
-            found = loss(tensors)
-            with _precise(found):
-                found.backward()
-            return found.detach()
-        rows, model = len(tensors[0]), self._model
+        if now or not rows or model.sharded or not (self._compile or tensors[0].is_cuda):
+            return _made(loss(tensors))
         inputs = tensors if model.weights is None else [*tensors, model.weights.to(tensors[0].device)]
         padded = sizes_up(rows // model.each) * model.each
-        filled = [_filled(one, rows, padded) for one in inputs]
-        key = form, tuple(map(repr, others)), *map(_form, filled), model.weights is None, *self._state(filled)
+        filled = [_filled(one, padded) for one in inputs]
+        key = form, *others, *map(_form, filled), model.weights is None, *self._state(filled)
         if key not in self._passes:
-            self._passes[key] = self._record(loss, filled)
+            if len(self._passes) >= MOST:
+                return _made(loss(tensors))
+            self._passes[key] = self._record(loss, [one.clone() for one in filled])
         return self._passes[key].make(model, filled, rows)
 
     def _state(self, inputs: Sequence[Tensor]) -> tuple[Hashable, ...]:
@@ -86,11 +90,11 @@ class Recorded:
         return places, modes, half, self._model.lifts
 
     def _record(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> Pass:
-        devices = [inputs[0].device] if inputs[0].is_cuda else []
+        devices = {one.device for one in (*inputs, *self._held) if one.is_cuda}
+        weighed = self._model.weights is not None
         # What was drawn for a recording is nobody's: a run that is taken up again records at another step.
-        with torch.random.fork_rng(devices), self._model.keeping():
-            weighed = self._model.weights is not None
-            bare = not weighed and self._exact(loss, inputs)
+        with torch.random.fork_rng(list(devices)), self._model.keeping(), _uncached():
+            bare = self._exact(loss, inputs[:-1] if weighed else inputs) and not weighed
             return self._recorded(partial(self._both, loss, weighed, bare), inputs)
 
     def _exact(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> bool:
@@ -98,12 +102,14 @@ class Recorded:
 
         Then they need no copy in single precision: a factor at the end is in the gradient before it is cut.
         """
-        self._model.bare, seen = True, Precise(self._model)
+        model, before = self._model, self._model.weights
+        model.bare, model.weights, seen = True, None, Precise(model)
+        own = Own([*inputs, *self._held, *_kept_by(self._modules)])
         try:
-            with seen:
+            with seen, own:
                 return loss(inputs).dtype not in HALF and seen.exact
         finally:
-            self._model.bare = False
+            model.bare, model.weights = False, before
 
     def _both(
         self,
@@ -126,6 +132,13 @@ class Recorded:
     def _recorded(self, run: Run, inputs: Sequence[Tensor]) -> Pass:
         _, parts = run(inputs)
         examples, gain, found = self._model.examples, self._model.gain, run
+        if examples * self._model.each != len(inputs[0]):
+            raise NotSound(
+                "The loop gives the model more or fewer rows than it was given, and each would count as an "
+                "example of its own.",
+                remedy="Pass views=… for several views of an example, which are clipped as one, and call the "
+                "model once.",
+            )
         if self._compile:
             from dalenius.learn.tracing import traced
 
@@ -139,8 +152,9 @@ class Recorded:
         if inputs[0].is_cuda:
             from dalenius.learn.gpu.replay import Replayed
 
-            found = Replayed(found, inputs)
-        return Pass(found, examples, gain)
+            self._pool = self._pool or torch.cuda.graph_pool_handle()
+            found = Replayed(found, inputs, self._pool)
+        return Pass(found, gain, _kept_by(self._modules))
 
 
 class Precise(TorchFunctionMode):
@@ -158,19 +172,46 @@ class Precise(TorchFunctionMode):
         return result
 
 
+class Own(TorchDispatchMode):
+    """Refuses tensors that a pass was not given, that are not the model's and that it has not made."""
+
+    def __init__(self, known: Sequence[Tensor]) -> None:
+        super().__init__()
+        self._known = {one.untyped_storage()._cdata for one in known}
+        self._alive: list[Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A recording would go on with what another one holds now, be it a batch of other people."""
+        kwargs = kwargs or {}
+        fresh = func is torch.ops.aten.lift_fresh.default
+        for one in () if fresh else tensors_in((args, kwargs)):
+            if one.untyped_storage()._cdata not in self._known and one.dim():
+                raise NotSound(
+                    "What is to be recorded uses a tensor that it is not given and that is not the model's: "
+                    "later passes would use the same, whatever their batch is.",
+                    remedy="Pass all of a batch to the recorded function; make a constant a buffer of the "
+                    "model.",
+                )
+        result = func(*args, **kwargs)
+        for one in tensors_in(result):
+            self._alive.append(one)
+            self._known.add(one.untyped_storage()._cdata)
+        return result
+
+
 @dataclass(frozen=True)
 class Pass:
-    """A recording for batches of one form."""
+    """A recording for batches of one form, and what else it reads."""
 
     run: Run
-    examples: int
     gain: float
+    read: Sequence[Tensor]
 
     def make(self, model: Watched, inputs: Sequence[Tensor], rows: int) -> Tensor:
         """The pass of such a batch, of which so many rows count; its parts are the model's."""
         loss, parts = self.run(inputs)
-        padding = self.examples - rows // model.each
-        model.adopt(parts, self.examples, gain=self.gain, padding=padding)
+        examples = len(inputs[0]) // model.each
+        model.adopt(parts, examples, gain=self.gain, padding=examples - rows // model.each)
         return loss
 
 
@@ -180,10 +221,66 @@ def sizes_up(examples: int) -> int:
     return power * 3 // 4 if power >= 4 and examples <= power * 3 // 4 else power
 
 
-def _filled(tensor: Tensor, rows: int, padded: int) -> Tensor:
-    if not tensor.dim() or len(tensor) != rows or padded == rows:
-        return tensor
-    return torch.cat([tensor, tensor[:1].expand(padded - rows, *tensor.shape[1:])])
+def _rows(tensors: Sequence[Tensor]) -> int:
+    """How many rows a batch has, whose tensors all have the batch first."""
+    if not tensors or not tensors[0].dim():
+        raise InvalidArgument("There is no batch.", remedy="Pass tensors with the batch first.")
+    rows = len(tensors[0])
+    if any(one.dim() and len(one) != rows for one in tensors):
+        raise InvalidArgument(
+            "Not all tensors given have a row for each example.",
+            remedy="Pass those of the batch; make constants buffers of the model.",
+        )
+    return rows
+
+
+def _check_others(others: Sequence[Any]) -> None:
+    """A recording knows them by their value, which they must have."""
+    if not all(type(one) in PLAIN for one in others):
+        raise InvalidArgument(
+            "A recorded function is given something that is neither a tensor nor a plain value.",
+            remedy="Pass what depends on the batch as tensors.",
+        )
+
+
+def _kept_by(modules: Sequence[nn.Module]) -> list[Tensor]:
+    """Tensors that are plain attributes, such as caches."""
+    return [one for module in modules for one in tensors_in(list(vars(module).values()))]
+
+
+def _single(loss: Tensor) -> Tensor:
+    if loss.dim():
+        raise InvalidArgument(
+            "A recorded function gives more than one number.", remedy="Return the mean over the batch."
+        )
+    return loss
+
+
+def _made(loss: Tensor) -> Tensor:
+    """With its backward pass."""
+    with _precise(loss):
+        loss.backward()
+    return loss.detach()
+
+
+@contextmanager
+def _uncached() -> Iterator[None]:
+    """Autocast makes all casts anew: one that it had kept would be read after it is gone."""
+    before = torch.is_autocast_cache_enabled()
+    torch.clear_autocast_cache()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+
+
+def _filled(tensor: Tensor, padded: int) -> Tensor:
+    """Up to so many rows, in one piece."""
+    rows = len(tensor) if tensor.dim() else padded
+    if rows < padded:
+        tensor = torch.cat([tensor, tensor[:1].expand(padded - rows, *tensor.shape[1:])])
+    return tensor.contiguous()
 
 
 def _form(tensor: Tensor) -> Hashable:

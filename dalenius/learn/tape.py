@@ -85,8 +85,10 @@ class Tape(TorchFunctionMode):
 
     def open(self, examples: int, rows: int) -> None:
         """Before a forward pass: how many examples its inputs hold, in how many rows."""
-        if self._parts or (self.layers is not None and self.layers.rest()):
+        if self._parts or (self.layers is not None and self.layers.holding):
             self._parts, self._sizes = {}, set()
+            if self.layers is not None:
+                self.layers.drop()
             raise NotSound(
                 "A backward pass was made and not taken in before the next forward pass: examples of both "
                 "would be clipped together.",
@@ -95,8 +97,6 @@ class Tape(TorchFunctionMode):
             )
         self.examples, self.rows, self.paused = examples, rows, False
         self._sizes.add(examples)
-        if self.layers is not None:
-            self.layers.begin()
 
     def __torch_function__(
         self, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -118,6 +118,7 @@ class Tape(TorchFunctionMode):
         if not weights or not outers:
             rule = self._rules.get(func) if weights and self._sized(args, kwargs) else None
             if rule is not None:
+                self._note(weights)
                 return self._by(rule, func, args, kwargs)
             result = func(*args, **kwargs)
             self._mark(func, args, kwargs, result, marked)
@@ -149,9 +150,14 @@ class Tape(TorchFunctionMode):
         rule = self._rules.get(func, anything)
         if MIXED in outers and func not in self._bags:
             raise self.refused(weights, func)
+        self._note(weights)
         if not any(map(derived, weights)):
             return rule(self, func, args, kwargs)
         return self._by(rule, func, args, kwargs)
+
+    def _note(self, weights: list[Tensor]) -> None:
+        if self.layers is not None:
+            self.layers.meet(weights)
 
     def _by(self, rule: Rule, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return rule(self, func, replaced(args, self._stand_in), replaced(kwargs, self._stand_in))

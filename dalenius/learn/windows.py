@@ -17,7 +17,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.learn import gpu
-from dalenius.learn.parts import Part, Whole, blanked, dear, full, held, pieces, raised, squares
+from dalenius.learn.parts import (
+    Part,
+    Whole,
+    blanked,
+    dear,
+    full,
+    held,
+    pieces,
+    raised,
+    squares,
+    tiny,
+    vanished,
+)
 
 Sizes = tuple[int, ...]
 SHORT = 16
@@ -107,7 +119,8 @@ class Windows(Part):
             return squares(torch.bmm(left, right)).view(-1, self.geometry.groups).sum(1)
         products = torch.bmm(left.transpose(1, 2), left).mul_(torch.bmm(right, right.transpose(1, 2)))
         reach = (left.norm(dim=1) * right.norm(dim=2)).sum(1)
-        found = raised(products.sum((1, 2)), reach, self._lengths)
+        found = raised(products.sum((1, 2)), reach, self._lengths).double()
+        found += vanished(squares(left), squares(right), self._lengths, tiny(left))
         return found.view(-1, self.geometry.groups).sum(1)
 
     def add(self, weights: Tensor, total: Tensor, *, keep: bool = True) -> None:
@@ -132,8 +145,15 @@ class Windows(Part):
 
     def _correlated(self) -> Tensor:
         """Of filters over one channel: the input of each example, convolved with its gradients as filters."""
+        with gpu.precise(self.x):
+            found = self._convolved()
+        for place, size in enumerate(self.geometry.kernel):
+            found = found.narrow(2 + place, 0, size)
+        return found.reshape(self.examples, *self.shape)
+
+    def _convolved(self) -> Tensor:
         one, nd = self.geometry, len(self.geometry.kernel)
-        found = torch.convolution(
+        return torch.convolution(
             self.x.reshape(1, -1, *self.x.shape[2:]),
             self.g.reshape(-1, 1, *self.g.shape[2:]),
             None,
@@ -144,9 +164,6 @@ class Windows(Part):
             [0] * nd,
             self.examples * one.groups,
         )
-        for place, size in enumerate(one.kernel):
-            found = found.narrow(2 + place, 0, size)
-        return found.reshape(self.examples, *self.shape)
 
     def forget(self, bad: Tensor) -> None:
         """Both factors. On a GPU it is done when they are used."""

@@ -182,7 +182,11 @@ class SqliteStore(Pooled[Connection]):
     def _prepare(self, connection: Connection) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
             raise self._trouble.outdated(OLDEST)
-        if not self._is_ledger(connection):
+        # What it is, at one moment: another process may be making it.
+        connection.execute("BEGIN")
+        made = self._is_ledger(connection)
+        connection.execute("COMMIT")
+        if not made:
             self._create_tables(connection)
         if _logging(connection, self.timeout) != "wal":
             raise self._trouble.remote()

@@ -80,27 +80,32 @@ def test_nothing_but_sums_is_kept() -> None:
         sums(private)
 
 
-def test_a_layer_that_is_used_more_often_is_refused_and_one_less_often_is_not() -> None:
-    """The norm of the sum of both uses would be clipped as that of one."""
+def test_a_layer_may_be_used_more_often_and_less_often_than_before() -> None:
+    """The norm is that of the sum of all uses, as in a longer sequence."""
     torch.manual_seed(0)
     model, x = Twice(), torch.randn(4, 3)
     private = private_of(model)
-    for model.times in (1, 1):
+    for model.times in (2, 5, 1, 3):
         private.model(x).sum().backward()
-        sums(private)
-    model.times = 2
+        found, fresh = sums(private), private_of(model)
+        fresh.model(x).sum().backward()
+        for one, two in zip(found, sums(fresh), strict=True):
+            torch.testing.assert_close(one, two)
+
+
+def test_parts_that_come_after_the_sum_are_refused() -> None:
+    """The norm of the sum of both would be clipped as two."""
+    private, x = private_of(Twice()), torch.randn(4, 3)
+    private.model(x).sum().backward()
+    sums(private)
+    loss = private.model(x).sum()
+    loss.backward(retain_graph=True)
     with pytest.raises(NotSound, match="more often"):
-        private.model(x).sum().backward()
+        loss.backward()
     with pytest.raises(NotSound, match="not taken in"):
         private.model(x)
-    again = private_of(model)
-    for model.times in (2, 1):
-        again.model(x).sum().backward()
-        found = sums(again)
-    fresh = private_of(model)
-    fresh.model(x).sum().backward()
-    for one, two in zip(found, sums(fresh), strict=True):
-        torch.testing.assert_close(one, two)
+    private.model(x).sum().backward()
+    sums(private)
 
 
 def test_an_example_that_is_no_number_adds_nothing() -> None:

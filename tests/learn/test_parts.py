@@ -159,3 +159,21 @@ def test_a_norm_is_raised_by_the_type_it_was_computed_in() -> None:
     single = raised(nothing.clone(), reach, (50_000, 768, 512), torch.float32)
     assert torch.allclose(single.float(), raised(nothing.float(), reach, (50_000, 768, 512)))
     assert single > 1e8 * raised(nothing.clone(), reach, (50_000, 768, 512))
+
+
+@pytest.mark.parametrize("positions", [1, 3])
+def test_factors_too_small_for_their_type_do_not_vanish_from_a_norm(positions: int) -> None:
+    """The square of one is zero in single precision, the share is not."""
+    left, right = torch.full((2, positions, 3), 2.6e-23), torch.full((2, positions, 4), 1e18)
+    part = Outer(left, right)
+    true = part.whole().double().flatten(1).square().sum(1)
+    assert (part.squared() >= true).all()
+
+
+def test_a_gradient_at_padding_is_nobodys_though_it_is_no_number() -> None:
+    rows, right = torch.tensor([[1, -1], [2, 0]]), torch.ones(2, 2, 3)
+    right[0, 1] = torch.nan
+    part, total = Lookup(rows, right, 4), torch.zeros(4, 3)
+    part.add(torch.ones(2), total)
+    assert torch.equal(total, torch.tensor([1.0, 1, 1, 0]).view(-1, 1).expand(4, 3))
+    assert torch.equal(part._squared(slice(None)).isfinite(), torch.ones(2, dtype=torch.bool))

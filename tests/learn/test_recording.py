@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import dalenius as dp
-from dalenius.errors import NotSound
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.recording import Recorded, sizes_up
 from dalenius.learn.room import fitting
@@ -187,3 +188,89 @@ def test_a_run_of_recorded_passes_is_a_run() -> None:
         private.step()
     assert private.steps == 4
     assert all(not torch.equal(one, old) for one, old in zip(model.parameters(), before, strict=True))
+
+
+def doubled(x: Tensor) -> Tensor:
+    return x.repeat_interleave(2, 0)
+
+
+def halved(model: Watched, x: Tensor) -> Tensor:
+    return model(x[: len(x) // 2]).mean() + model(x[len(x) // 2 :]).mean()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda model, x: model(doubled(x)).mean(), lambda model, x: model(x[:3]).mean(), halved],
+)
+def test_every_row_that_is_given_is_a_row_of_the_model(function: Callable[[Watched, Tensor], Tensor]) -> None:
+    """Else an example counts twice, or two are clipped as one."""
+    watched = Watched(nn.Linear(4, 2))
+    learn = Recorded(watched, lambda x: function(watched, x), compile=True, now=lambda: False)
+    with pytest.raises(NotSound, match="more or fewer rows"):
+        learn(torch.randn(8, 4))
+
+
+def test_a_tensor_that_a_recording_is_not_given_is_refused() -> None:
+    """Labels of one batch would stay for all later ones."""
+    watched, labels = Watched(nn.Linear(4, 2)), torch.randint(2, (8,))
+
+    def criterion(x: Tensor) -> Tensor:
+        return functional.cross_entropy(watched(x), labels)
+
+    learn = Recorded(watched, criterion, compile=True, now=lambda: False)
+    with pytest.raises(NotSound, match="a tensor that it is not given"):
+        learn(torch.randn(8, 4))
+
+
+@pytest.mark.parametrize("beside", [[1, 2], torch.zeros(3), {"a": torch.zeros(2, 2)}, lambda: 1])
+def test_what_is_given_beside_a_batch_is_plain(beside: Any) -> None:
+    """What is known by its place would be taken for another."""
+    watched = Watched(nn.Linear(4, 2))
+    learn = Recorded(watched, lambda x, _: watched(x).mean(), compile=True, now=lambda: False)
+    if beside == [1, 2]:
+        learn(torch.randn(8, 4), beside)
+        return
+    with pytest.raises(InvalidArgument):
+        learn(torch.randn(8, 4), beside)
+
+
+def test_a_loss_is_one_number_and_an_empty_batch_has_none() -> None:
+    watched = Watched(nn.Linear(4, 2))
+    learn = Recorded(watched, lambda x: watched(x).sum(1), compile=True, now=lambda: False)
+    with pytest.raises(InvalidArgument, match="more than one number"):
+        learn(torch.randn(8, 4))
+    watched = Watched(nn.Linear(4, 2))
+    summed = Recorded(watched, lambda x: watched(x).sum(), compile=True, now=lambda: False)
+    summed(torch.zeros(0, 4))
+    assert watched.shares().examples == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_batches_may_lie_as_they_like(compiled: tuple[Watched, Recorded]) -> None:
+    watched, learn = compiled
+    text = torch.randint(11, (6, 6))
+    loss_of(watched(text[:, :-1]), text[:, 1:]).backward()
+    wanted = of(watched)
+    for size in (6, 5, 6):
+        learn(text[:size, :-1], text[:size, 1:])
+        found = of(watched)
+    for name, total in found[1].items():
+        torch.testing.assert_close(total, wanted[1][name], rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_recorded_outside_of_a_loop() -> None:
+    """There cross entropy takes another mean."""
+    model = nn.Linear(5, 2)
+    private = dp.learn.Private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        torch.randn(60, 5),
+        batch_size=6,
+        steps=4,
+        clip=1,
+        noise_multiplier=1,
+        public_size=60,
+    )
+    learn = private.recorded(lambda x: private.model(x).square().mean(), compile=True)
+    with pytest.raises(InvalidArgument, match="no batch"):
+        learn(torch.randn(6, 5))

@@ -26,6 +26,7 @@ from dalenius.errors import (
     MissingExtra,
     UnknownLedger,
 )
+from dalenius.ledger import sqlite
 from dalenius.ledger.entry import Entry, chained
 from dalenius.ledger.sqlite import SqliteStore
 from dalenius.ledger.store import Store, open_store
@@ -362,3 +363,24 @@ def test_no_driver_text_is_passed_on(served: Any, fill: Fill) -> None:
     with pytest.raises(UnknownLedger) as refused:
         fill(store, 1)
     assert "balances" not in f"{refused.value}" and refused.value.__suppress_context__
+
+
+def test_what_a_file_is_is_read_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else one that another process is making is taken for something else."""
+    place, seen = tmp_path / "new.ledger", []
+
+    class Watched(sqlite.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if "sqlite_master" in sql:
+                other = sqlite3.connect(place, timeout=0, isolation_level=None)
+                try:
+                    other.execute("BEGIN EXCLUSIVE")
+                    seen.append("another can change it")
+                except sqlite3.OperationalError:
+                    seen.append("nobody can change it")
+                other.close()
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr(sqlite, "Connection", Watched)
+    sqlite.SqliteStore(place)
+    assert set(seen) == {"nobody can change it"}

@@ -15,6 +15,8 @@ ALIGNED, MANY = 16, 1024
 """Rows of a multiple of so many numbers are read quickly; others, as of 50,257 symbols, are not, which
 matters where rows are long."""
 
+_ROOM = "_dalenius_room"
+
 
 @lru_cache(1)
 def _triton() -> bool:
@@ -33,16 +35,20 @@ def room(shape: torch.Size, like: Tensor, dtype: torch.dtype) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=like.device)
     longer = torch.empty(*shape[:-1], shape[-1] + ALIGNED - odd, dtype=dtype, device=like.device)
     longer[..., shape[-1] :].zero_()
-    return longer[..., : shape[-1]]
+    found = longer[..., : shape[-1]]
+    setattr(found, _ROOM, True)
+    return found
 
 
 def aligned(tensor: Tensor) -> Tensor:
     """The same numbers, in such rows."""
     if not tensor.is_cuda or tensor.dim() < 2 or tensor.shape[-1] < MANY or not tensor.shape[-1] % ALIGNED:
         return tensor
-    if tensor.stride(-1) == 1 and tensor.stride(-2) > tensor.shape[-1] and tensor.stride(-2) % ALIGNED == 0:
+    if hasattr(tensor, _ROOM):
         return tensor
-    return room(tensor.shape, tensor, tensor.dtype).copy_(tensor)
+    found = room(tensor.shape, tensor, tensor.dtype)
+    found.copy_(tensor)
+    return found
 
 
 def on(tensor: Tensor) -> AbstractContextManager[object]:
@@ -76,9 +82,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def times(rows: Tensor, matrix: Tensor) -> Tensor:
     """A product of rows that are `aligned`, with the zeros between them where there are some."""
-    length, step = rows.shape[-1], rows.stride(-2) if rows.dim() > 1 else 0
-    if not rows.is_cuda or not 0 < step - length < ALIGNED or traced(rows):
+    # Nothing else has zeros there, though its rows may lie as far apart.
+    if not hasattr(rows, _ROOM) or traced(rows):
         return rows.matmul(matrix)
+    length, step = rows.shape[-1], rows.stride(-2)
     longer = rows.as_strided((*rows.shape[:-1], step), rows.stride())
     return longer.matmul(functional.pad(matrix, (0, 0, 0, step - length)))
 

@@ -6,13 +6,15 @@ Tiles of both matrices of products are made, multiplied and added up; of a tile 
 is made, and a single number leaves. Products of bfloat16 are exact in single precision. Two kinds of errors
 are made up for, u being the unit roundoff, p and d the lengths of the factors:
 
-    Matrix units cut what they add up, toward zero, sixteen numbers at a time, `LONG` at most in one sum.
-    The products, and so the norm, may be too small by 2u/16 of each number in the longest sums of both.
+    Matrix units cut what they add up, toward zero, sixteen numbers at a time, `LONG` at most in one sum: a
+    product may be too small by c = 2u/16 of what the longest sums of both have in them. The norm is too
+    small by about c of itself, and where sums rise and fall, by c/4 of each product's bound, T·Q in all.
     Rounding errors, taken as independent, are u(√p + √d + 1) of ‖l_t‖‖l_s‖‖r_t‖‖r_s‖ in each product, and
     squares of these add up to Q², Q = Σ_t ‖l_t‖²‖r_t‖²: the sum has a standard deviation of at most
     √2·u(√p + √d + 1)·Q. Q is the sum along the diagonal.
 
-The norm is raised by the first, by more than four such deviations, and by what sums within a tile may lose.
+The norm is raised by the first, by more than four such deviations, by what sums within a tile may lose, and
+by what numbers too small for single precision may have taken from it (`parts.vanished`).
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ import triton.language as tl
 from torch import Tensor
 
 from dalenius.learn.gpu.tiles import launch
+from dalenius.learn.parts import tiny, vanished
 
-SIZE, DEEP, LONG = 128, 64, 4096
+SIZE, DEEP, LONG = 128, 64, 512
 """Positions of a tile, and numbers of a row that are multiplied at a time, and that are added up in a sum."""
 QUICKER = 1.4
 """How much quicker a product of pairs is than one of entries."""
@@ -63,12 +66,14 @@ def _squares(
     lefts_there = tl.make_tensor_descriptor(left, [positions, rows], [left_step, 1], [size, deep])
     rights_there = tl.make_tensor_descriptor(right, [positions, columns], [right_step, 1], [size, deep])
     found = _products(lefts_there, row, column, rows, size, deep, long)
-    found *= _products(rights_there, row, column, columns, size, deep, long)
+    other = _products(rights_there, row, column, columns, size, deep, long)
     m, n = tl.arange(0, size), tl.arange(0, size)
-    own = tl.sum(tl.where((m[:, None] == n[None, :]) & (rest == 0), found, 0.0))
-    place = 2 * ((layer * tl.num_programs(1) + example) * tl.num_programs(0) + pair)
-    tl.store(out + place, tl.sum(found) * tl.where(rest == 0, 1.0, 2.0))
-    tl.store(out + place + 1, own)
+    own = (m[:, None] == n[None, :]) & (rest == 0)
+    place = out + 4 * ((layer * tl.num_programs(1) + example) * tl.num_programs(0) + pair)
+    tl.store(place, tl.sum(found * other) * tl.where(rest == 0, 1.0, 2.0))
+    tl.store(place + 1, tl.sum(tl.where(own, found * other, 0.0)))
+    tl.store(place + 2, tl.sum(tl.where(own, found, 0.0)))
+    tl.store(place + 3, tl.sum(tl.where(own, other, 0.0)))
 
 
 def cheaper(positions: int, rows: int, columns: int) -> bool:
@@ -84,13 +89,14 @@ def squares(layers: Sequence[tuple[Tensor, Tensor]], pointers: Tensor) -> Tensor
     (examples, positions, rows), columns = left.shape, right.shape[2]
     across = triton.cdiv(positions, SIZE)
     pairs = across * (across + 1) // 2
-    out = torch.empty(len(layers), examples, pairs, 2, device=left.device, dtype=torch.float32)
+    out = torch.empty(len(layers), examples, pairs, 4, device=left.device, dtype=torch.float32)
     steps = (*left.stride()[:2], *right.stride()[:2])
     sizes = {"size": SIZE, "deep": DEEP, "long": LONG, "num_warps": 8, "num_stages": 4}
     grid = (pairs, examples, len(layers))
     launch(_squares, grid, left, *pointers, out, positions, rows, columns, *steps, **sizes)
-    found, diagonal = out.sum(2, dtype=torch.float64).unbind(-1)
+    found, diagonal, lefts, rights = out.sum(2, dtype=torch.float64).unbind(-1)
     unit = torch.finfo(torch.float32).eps / 2
     cut = 2 * unit * (min(rows, LONG) + min(columns, LONG)) / 16
-    off = MARGIN * unit * (math.sqrt(rows) + math.sqrt(columns) + INSIDE)
-    return found.clamp(min=0).mul_(1 + cut).add_(diagonal, alpha=off)
+    off = MARGIN * unit * (math.sqrt(rows) + math.sqrt(columns) + INSIDE) + cut * positions / 4
+    lost = vanished(lefts, rights, (rows, columns, positions), tiny(left))
+    return found.clamp(min=0).mul_(1 + cut).add_(diagonal, alpha=off).add_(lost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,9 +15,12 @@ WARM = 2
 
 
 class Replayed:
-    """A pass on batches of one form. Inputs, outputs and all between stay where they were recorded."""
+    """A pass on batches of one form. Inputs, outputs and all between stay where they were recorded.
 
-    def __init__(self, run: Run, inputs: Sequence[Tensor]) -> None:
+    Passes of one `pool` share what lies between, as one is over before the next is made.
+    """
+
+    def __init__(self, run: Run, inputs: Sequence[Tensor], pool: Any) -> None:
         self._inputs = [one.clone() for one in inputs]
         here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
         aside.wait_stream(here)
@@ -25,7 +29,7 @@ class Replayed:
                 run(self._inputs)
         here.wait_stream(aside)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        with torch.cuda.graph(self._graph, pool):
             self._loss, parts = run(self._inputs)
         self._tensors: list[Tensor] = []
         self._makers = {one: apart(part, self._tensors) for one, part in parts.items()}
