@@ -123,7 +123,7 @@ class Sum:
             inside = self.plan.clipping.inside(squared.sqrt(), self._clip).masked_fill_(bad, -STEPS)
             self._short += int(inside.sum() if real is None else (inside * real.to(inside.device)).sum())
 
-    def meet(self, *where: int) -> None:
+    def meet(self, key: StreamKey, *where: int) -> None:
         """After the last chunk: with the sums of other processes, where there are any (`shared`)."""
 
     def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:

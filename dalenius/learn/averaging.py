@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.several import plain
 from dalenius.learn.sharded import is_sharded, local, placed, resharded, shard_like, whole
 from dalenius.privacy import numbers
 
@@ -30,6 +31,7 @@ class Average:
     def __init__(self, model: nn.Module, decay: float | None = 0.999, *, start: int = 0) -> None:
         if decay is not None and not 0 <= decay < 1:
             raise InvalidArgument("decay must be from 0 to 1, below 1.", remedy="Choose decay=0.999.")
+        model = plain(model)
         self._model, self.decay, self.steps = model, decay, 0
         self.start = numbers.count(start, "start", least=0)
         self._kept = [one.detach().clone() for one in self._trained(model)]

@@ -6,6 +6,8 @@ ones for whole numbers, which are labels of two classes and words of any vocabul
 
 from __future__ import annotations
 
+import hmac
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +15,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from dalenius.errors import InvalidArgument, NotSound, QueryFailed
+from dalenius.learn.several import Processes
+from dalenius.noise.stream import StreamKey
 
 Collate = Callable[[list[Any]], Any]
+SOME = 64
+"""Rows that processes compare."""
+ROWS = 10
+"""The first number of the path of the stream that rows are compared under."""
 
 
 def read_dataset(dataset: Any) -> Any:
@@ -116,6 +125,11 @@ def _tensor(row: Tensor, bits: torch.Generator) -> Tensor:
     return torch.randint(2, row.shape, generator=bits).to(row.dtype)
 
 
+def _plainly(leaf: Any) -> Any:
+    """What of a row is the same in any process."""
+    return leaf.detach().cpu().numpy() if isinstance(leaf, Tensor) else leaf
+
+
 class Supply:
     """Batches of a data set, and made-up ones; an example has `each` rows, `views` of each of its own."""
 
@@ -133,6 +147,32 @@ class Supply:
         # A unit that lacks a row repeats one of its own, which counts nothing.
         rows = np.where(part.reshape(-1) < 0, np.maximum(first.reshape(-1), 0), part.reshape(-1))
         return collated(self._dataset, np.repeat(rows, self._views).tolist(), self._collate)
+
+    def compare(self, processes: Processes, key: StreamKey) -> None:
+        """Refuse where processes have other rows, or have them in another order: one would count twice.
+
+        Some rows, of public numbers, are read twice. Of a data set that changes its rows nothing is known.
+        """
+        if processes.count == 1:
+            return
+        count = len(self._dataset)
+        rows = [i * count // SOME for i in range(SOME)] if count else []
+        secret = key.stream(ROWS).words(4, np.uint64).tobytes()
+        digests = processes.each("rows", lambda: [self._digest(rows, secret) for _ in range(2)])
+        if all(one == two for one, two in digests) and len({one for one, _ in digests}) > 1:
+            raise InvalidArgument(
+                "Processes of one run were given other rows, or the same rows in another order.",
+                remedy="Give all of them the same rows in the same order.",
+            )
+
+    def _digest(self, rows: Sequence[int], secret: bytes) -> bytes:
+        found = hmac.new(secret, digestmod="sha256")
+        for i in rows:
+            try:
+                found.update(pickle.dumps([_plainly(one) for one in tree_leaves(self._dataset[i])]))
+            except Exception:
+                found.update(b"?")
+        return found.digest()
 
     def made_up(self, chosen: Sequence[int]) -> Any:
         """Made-up examples, every one with as many rows as a real one."""

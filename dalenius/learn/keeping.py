@@ -111,12 +111,21 @@ class Kept(Costed):
             return
         given = {"number of rows": rows, "optimizer's settings": settings, "reduction": self.reduction}
         join(self.processes, {**self._facts, **given}, self.model.inner)
-        paying = self.processes.each("accounts", lambda: self.account is not None)
-        if any(paying[1:]) and not paying[0]:
+        first, *others = self.processes.each("accounts", self._payer)
+        if any(one is not None and one != first for one in others):
             raise InvalidArgument(
-                "The account of the first process is charged, and it has none.",
-                remedy="Pass account in the process of rank 0, or in all.",
+                "The account of the first process is charged, and another has another.",
+                remedy="Pass one account in the process of rank 0, or the same in all, of a ledger that all "
+                "machines share.",
             )
+
+    def _payer(self) -> tuple[str, str] | None:
+        """The account and the line that opened it, by which it is known."""
+        if self.account is None:
+            return None
+        with self.account.ledger.store.read() as snapshot:
+            opened = next(iter(snapshot.entries(account=self.account.name)))
+        return self.account.name, opened.hash
 
     @cached_property
     def _facts(self) -> dict[str, Any]:

@@ -40,9 +40,9 @@ class Loader:
 
     def _rehearsed(self) -> Iterator[Any]:
         private = self._private
-        private.rehearsal, before = Rehearsal(private.model), private.settings()
+        private.rehearsal, before = Rehearsal(private.model, private.processes), private.settings()
         with without_dropout(private.model):
-            for chosen in ((0,), (1,), (0, 1)):
+            for chosen in private.rehearsal.passes:
                 private.hand_out(None, last=True)
                 yield private.supply.made_up(chosen)
                 self._used()

@@ -15,8 +15,8 @@ and the gradient of one example, and of
 
 what rounding errors, taken as independent, make of a sum of n vectors of norm C that are all alike. A batch
 of more than twice the expected size B has a probability below e^{−B/3}. Of p processes each has a chunk that
-may be short, so N is n/k + p − 1. For Laplace noise the L1 norm takes
-the place of the L2 norm, P that of √P, and 64 bits that of 32.
+may be short, so N is n/k + p where there are several. For Laplace noise the L1 norm takes the place of the
+L2 norm, P that of √P, and 64 bits that of 32.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Numerics:
         examples = max(1.0, 2 * float(batch))
         inside = min(float(chunk), examples)
         # Every process has as many chunks, of which the last may be short.
-        chunks = examples / inside + processes - 1
+        chunks = examples / inside + (processes if processes > 1 else 0)
         unit = torch.finfo(dtype).eps / 2
         off = 4 * unit * (inside * math.sqrt(inside * chunks) + examples * math.sqrt(chunks))
         slack = grid + OWN + Fraction(off)

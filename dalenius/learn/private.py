@@ -221,7 +221,8 @@ class Private(Kept):
         """If its noise was used for other sums before, nothing moves: the loader draws another attempt."""
         if self.steps == 0:
             self._check_still()
-        self._sum.meet(self.steps, self._attempts.now(self.steps), self._batch)
+        place = self.steps, self._attempts.now(self.steps), self._batch, crc32(repr(self.settings()).encode())
+        self._sum.meet(self._key, *place)
         if not self._attempts.use(self.steps, self._seal):
             return
         tell(self.optimizer, self._sum.plan, self._sum.clip)
@@ -273,6 +274,8 @@ class Private(Kept):
     def _fit(self, chunk: int) -> None:
         """From now on so many examples at a time."""
         self.chunk, self.room = chunk, None
+        for fact in ("_facts", "_said"):
+            self.__dict__.pop(fact, None)
         plan = self._plan(self._sum.plan.clipping, self.noise_multiplier)
         self._sum = sum_of(self.model.names, plan, self.processes)
 
@@ -290,6 +293,7 @@ class Private(Kept):
         if not self._begun:
             self._entry = self._charge(self.loss)
             self._begun = True
+        self.supply.compare(self.processes, self._key)
         if self._chance is not None:
             set_chance(self._chance)
 

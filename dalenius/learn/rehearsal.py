@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import NotSound
 from dalenius.learn.gradients import Shares, Watched
+from dalenius.learn.several import Processes
 from dalenius.learn.sharded import whole
 
 CLOSE, COARSE = 1e-3, 3e-2
@@ -39,15 +41,24 @@ _DROPOUTS = (
 )
 
 
+BOTH, OTHERS = (0, 1), (1, 0, 1)
+"""The examples of a pass that is looked at, and of one beside it in another process."""
+
+
 class Rehearsal:
-    """Three passes, and what they say of the reduction of the criterion."""
+    """Three passes, and what they say of the reduction of the criterion.
 
-    passes = 3
+    Several processes make a fourth: in the last two every other one has other examples, and another number
+    of them, so that what is exchanged between processes shows in the gradients of the rest.
+    """
 
-    def __init__(self, model: Watched) -> None:
-        self.model = model
+    def __init__(self, model: Watched, processes: Processes | None = None) -> None:
+        self.model, self._processes = model, processes or Processes()
         self._alone: list[dict[Tensor, Tensor]] = []
         self.reduction: str | None = None
+        together = [BOTH] if self._processes.count == 1 else [BOTH, OTHERS]
+        self.passes = [(0,), (1,), *(together[::-1] if self._processes.rank % 2 else together)]
+        self._turn = 0
 
     @property
     def alone(self) -> bool:
@@ -56,10 +67,13 @@ class Rehearsal:
 
     def heard(self) -> None:
         """After the backward pass of each."""
+        chosen, self._turn = self.passes[self._turn], self._turn + 1
         if self.alone:
             self._alone.append({one: _taken(one) for one in self.model.names})
-        else:
-            self._compare(self.model.shares())
+            return
+        found = self.model.shares()
+        look = partial(self._compare, found) if chosen == BOTH else lambda: None
+        self._processes.each("a rehearsal", look)
 
     def _compare(self, shares: Shares) -> None:
         names, limit = self.model.names, COARSE if self.model.coarse else CLOSE

@@ -27,9 +27,12 @@ from dalenius.learn.sharded import cut, is_sharded, shard_like
 from dalenius.learn.totals import Side
 from dalenius.noise import addressed, kernel
 from dalenius.noise.addressed import AddressedSampler
-from dalenius.noise.chacha import Addressed
+from dalenius.noise.chacha import MOST, Addressed
 from dalenius.noise.kernel import Grid
 from dalenius.noise.stream import StreamKey
+
+RUN = 9
+"""The first number of the path of the stream that tells one run from another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,11 @@ class SharedSum(Sum):
             one for number, side in enumerate(self._totals.sides) for one in self._cut(number, side)
         ]
         self._own: list[Tensor] | None = None
+        if any(side.size > MOST for side in self._totals.sides):
+            raise NotSound(
+                f"Noise by address has places for {MOST} numbers of one type.",
+                remedy="Train fewer parameters, or parameters of several types.",
+            )
         gaussian = plan.clipping.norm == "l2"
         self._by_address = addressed.rounded_gaussian(plan.scale) if gaussian else None
 
@@ -81,14 +89,15 @@ class SharedSum(Sum):
         self._own = None
         super().clear()
 
-    def meet(self, *where: int) -> None:
-        """Add up what all processes have, if all are at the same place."""
+    def meet(self, key: StreamKey, *where: int) -> None:
+        """Add up what all processes have, if all are at the same place of the same run."""
         super().exact()
-        found = self._processes.each("a step", lambda: (where, self._short))
-        if any(there != where for there, _ in found):
+        place = (key.stream(RUN).integer(62), self._clip.hex(), *where)
+        found = self._processes.each("a step", lambda: (place, self._short))
+        if any(there != place for there, _ in found):
             raise NotSound(
-                "Processes of one run are at different steps, or drew different batches: noise would be used "
-                "twice, or an example counted twice.",
+                "Processes are at different steps or runs, drew different batches, or have other settings: "
+                "noise would be used twice, or an example counted twice.",
                 remedy="Let all of them run the same loop on the same data, in one version of the library.",
             )
         self._short = sum(short for _, short in found)
@@ -102,7 +111,7 @@ class SharedSum(Sum):
     def release(self, key: StreamKey, *path: int, before: Iterable[tuple[int, ...]] = ()) -> None:
         """Add noise to the part of each process, and give every parameter its private gradient."""
         if self._own is None:
-            self.meet(*path)
+            self.meet(key, *path)
         plan, processes = self.plan, self._processes
         for number, (stretch, own) in enumerate(zip(self._stretches, self.exact(), strict=True)):
             self._add(number, stretch, own, key, path)

@@ -192,6 +192,29 @@ def test_processes_that_are_not_at_the_same_step_or_batch_release_nothing(found:
             assert kind == "NotSound" and "different" in text and unmoved and steps == 0
 
 
+def test_a_loop_that_exchanges_anything_between_processes_is_refused(found: dict[str, Any]) -> None:
+    for process in found["mixing"]:
+        for kind, text, steps in process:
+            assert kind == "NotSound" and "depended on another" in text and steps == 0
+
+
+def test_rows_in_another_order_are_refused(found: dict[str, Any]) -> None:
+    """One person would count in each process."""
+    for kind, text, steps in found["other order"]:
+        assert kind == "InvalidArgument" and "another order" in text and steps == 0
+
+
+def test_sums_of_different_runs_or_settings_are_not_added_up(found: dict[str, Any]) -> None:
+    for process in found["other runs"]:
+        assert all(kind == "NotSound" and "different steps or runs" in text for kind, text in process)
+
+
+def test_ledgers_of_ones_own_are_refused(found: dict[str, Any]) -> None:
+    assert all(
+        kind == "InvalidArgument" and "another has another" in text for kind, text in found["other ledgers"]
+    )
+
+
 @pytest.mark.parametrize("what", ["correlated", "closures"])
 def test_what_is_for_one_process_is_refused_in_several(found: dict[str, Any], what: str) -> None:
     one, two = found[what]

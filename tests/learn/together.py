@@ -73,6 +73,16 @@ def arguments(model: nn.Module, **more: Any) -> dict[str, Any]:
 def begun(model: nn.Module, **more: Any) -> Private:
     private = Private(**arguments(model, **more))
     private._key = KEY
+    compare, data = private.supply.compare, private.supply._dataset
+
+    def unnoted(*given: Any) -> None:
+        """Rows that are compared are asked for by number, whoever is in the batch."""
+        asked = list(getattr(data, "asked", ()))
+        compare(*given)
+        if hasattr(data, "asked"):
+            data.asked[:] = asked
+
+    private.supply.compare = unnoted  # type: ignore[method-assign]
     return private
 
 
@@ -99,7 +109,7 @@ def watch(private: Private | PrivateOptimizer) -> list[dict[str, Any]]:
 
     def watched(key: Any, *path: int, **more: Any) -> None:
         if total._own is None:
-            total.meet(*path)
+            total.meet(key, *path)
         own, clip = total.exact(), total.clip
         before = torch.cat(own).clone()
         release(key, *path, **more)

@@ -210,15 +210,81 @@ def out_of_step(rank: int, count: int, folder: Path) -> Any:
         before = weights(private.model.inner)
         meet = private._sum.meet
 
-        def astray(*where: int, name: str = name, meet: Any = meet) -> None:
+        def astray(key: Any, *where: int, name: str = name, meet: Any = meet) -> None:
             place = ("steps", "attempt", "_batch").index(name)
-            meet(*(one + (rank if number == place else 0) for number, one in enumerate(where)))
+            meet(key, *(one + (rank if number == place else 0) for number, one in enumerate(where)))
 
         private._sum.meet = astray  # type: ignore[method-assign]
         error = error_of(partial(train, private))
         now = weights(private.model.inner)
         found.append((error, all(torch.equal(before[one], now[one]) for one in before), private.steps))
     return found
+
+
+def mixing(rank: int, count: int, folder: Path) -> Any:
+    """Loops that exchange something between processes: how many rows each has, and what is in one."""
+
+    def counted(private: Private, x: Any, y: Any) -> Any:
+        number = torch.tensor(float(len(x)))
+        distributed.all_reduce(number)
+        losses = nn.functional.cross_entropy(private.model(x), y, reduction="none")
+        return losses.sum() * count / number
+
+    def scaled(private: Private, x: Any, y: Any) -> Any:
+        other = x[0].clone()
+        distributed.broadcast(other, 1)
+        return nn.functional.cross_entropy(private.model(x), y) * (1 + other.abs().sum())
+
+    found = []
+    for loss in (counted, scaled):
+        private = begun(network())
+
+        def loop(private: Private = private, loss: Any = loss) -> None:
+            for x, y in private.loader:
+                private.zero_grad()
+                loss(private, x, y).backward()
+                private.step()
+
+        found.append((*error_of(loop), private.steps))
+    return found
+
+
+def other_order(rank: int, count: int, folder: Path) -> Any:
+    """The same rows, the other way round in one process."""
+    data = Rows()
+    if rank:
+        data.x, data.y = data.x.flip(0), data.y.flip(0)
+    private = begun(network(), dataset=data)
+    return (*error_of(partial(train, private)), private.steps)
+
+
+def other_runs(rank: int, count: int, folder: Path) -> Any:
+    """Two runs whose steps processes make in another order; one whose settings are not the same."""
+    models = [network(), network()]
+    both = [
+        PrivateOptimizer(
+            model,
+            torch.optim.SGD(model.parameters(), lr=0.1),
+            clip=clip,
+            noise_multiplier=1,
+            batch_size=4,
+        )
+        for model, clip in zip(models, (1, 100), strict=True)
+    ]
+
+    def steps() -> None:
+        for one in both[:: 1 if rank else -1]:
+            one.step()
+
+    private = begun(network(), rehearse=False)
+    private.optimizer.param_groups[0]["lr"] = 0.1 + rank
+    return error_of(steps), error_of(partial(train, private))
+
+
+def other_ledgers(rank: int, count: int, folder: Path) -> Any:
+    own = folder / str(rank)
+    own.mkdir()
+    return error_of(lambda: begun(network(), account=people(own)))
 
 
 def kinds(rank: int, count: int, folder: Path) -> Any:
@@ -379,6 +445,10 @@ PARTS: dict[str, Callable[[Path], Any]] = {
     "correlated": lambda folder: forked(correlated, 2, folder),
     "closures": lambda folder: forked(closures, 2, folder),
     "out of step": lambda folder: forked(out_of_step, 2, folder),
+    "mixing": lambda folder: forked(mixing, 2, folder),
+    "other order": lambda folder: forked(other_order, 2, folder),
+    "other runs": lambda folder: forked(other_runs, 2, folder),
+    "other ledgers": lambda folder: forked(other_ledgers, 2, folder),
     "deaths": deaths,
     "sharded deaths": sharded_deaths,
 }
