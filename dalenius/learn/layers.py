@@ -3,7 +3,8 @@
 When all parts of a layer's parameters have come, norms, factors and the clipped sum follow from them alone,
 and the sum takes their place on the tape. How many parts come is known from how often a parameter met
 examples on the way forward, and from how many parts came of that in the passes before. Where that does not
-divide, and where shares of what is derived from a parameter come on top, parts are kept as ever.
+divide, and where shares of what is derived from a parameter come on top, parts are kept as ever. An example
+whose gradient is no number in a layer adds nothing to the sum of that layer.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Layers:
 
     def __init__(self, names: Mapping[Tensor, str]) -> None:
         self._layers = {one: layer_of(name) for one, name in names.items()}
+        self._members: dict[str, list[Tensor]] = {}
+        for one, layer in self._layers.items():
+            self._members.setdefault(layer, []).append(one)
         self.summing: Summing | None = None
         self._known: dict[Tensor, tuple[int, int]] | None = None
         """How often a parameter met examples in a pass, and how many parts came of it."""
@@ -50,7 +54,7 @@ class Layers:
         self._seen[weight] += 1
         if layer in self._done:
             raise _more(layer)
-        members = [one for one in self._layers if self._layers[one] == layer]
+        members = self._members[layer]
         wanted = [self._expected(one) for one in members]
         if self.summing is None or layer in self._kept or None in wanted:
             return None

@@ -10,7 +10,7 @@
     private.save("run.state")                       # SECRET: to go on by Private.resume("run.state", …)
 
 The whole run is charged before its first batch is drawn. The sampler that draws batches is the one whose loss
-is charged. The first three batches are made up: a rehearsal (`rehearsal`), whose steps move nothing. A step
+is charged. The first batches are made up: a rehearsal (`rehearsal`), whose steps move nothing. A step
 that was broken off is made again with the noise it had, or charged again (`attempts`).
 """
 

@@ -59,9 +59,8 @@ class Recorded:
         """Forward and backward; the loss, which is secret. Called in place of `backward()`."""
         flat, form = tree_flatten((args, kwargs))
         tensors = [one for one in flat if isinstance(one, Tensor)]
-        others = [None if isinstance(one, Tensor) else one for one in flat]
         rows, now, model = _rows(tensors), self._now(), self._model
-        _check_others(others)
+        others = _others(flat)
 
         def loss(given: Sequence[Tensor]) -> Tensor:
             rest = iter(given)
@@ -185,7 +184,7 @@ class Own(TorchDispatchMode):
         kwargs = kwargs or {}
         fresh = func is torch.ops.aten.lift_fresh.default
         for one in () if fresh else tensors_in((args, kwargs)):
-            if one.untyped_storage()._cdata not in self._known and one.dim():
+            if one.untyped_storage()._cdata not in self._known:
                 raise NotSound(
                     "What is to be recorded uses a tensor that it is not given and that is not the model's: "
                     "later passes would use the same, whatever their batch is.",
@@ -234,13 +233,14 @@ def _rows(tensors: Sequence[Tensor]) -> int:
     return rows
 
 
-def _check_others(others: Sequence[Any]) -> None:
-    """A recording knows them by their value, which they must have."""
-    if not all(type(one) in PLAIN for one in others):
+def _others(given: Sequence[Any]) -> list[Hashable]:
+    """Where tensors are, and what is given beside them: a recording knows that by type and value."""
+    if not all(isinstance(one, Tensor) or type(one) in PLAIN for one in given):
         raise InvalidArgument(
             "A recorded function is given something that is neither a tensor nor a plain value.",
             remedy="Pass what depends on the batch as tensors.",
         )
+    return [Tensor if isinstance(one, Tensor) else (type(one), one) for one in given]
 
 
 def _kept_by(modules: Sequence[nn.Module]) -> list[Tensor]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from dalenius.errors import NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part
 from dalenius.learn.recording import Parts, Run, apart
@@ -31,7 +32,15 @@ def traced(model: Watched, run: Run, inputs: Sequence[Tensor]) -> tuple[Run, Set
         makers.update({first[one]: apart(part, found) for one, part in parts.items()})
         return tuple(found)
 
-    graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*state, *inputs)
+    try:
+        graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*state, *inputs)
+    except RuntimeError:
+        # What torch says of it tells sizes.
+        raise NotSound(
+            "The pass cannot be compiled: what it does depends on what is in a tensor, such as the rows that "
+            "an index picks.",
+            remedy="Pass compile=False, which records it on a GPU.",
+        ) from None
     graph.graph.eliminate_dead_code()
     with torch.no_grad():
         call = torch._inductor.compile(graph, [one.detach() for one in (*state, *inputs)])

@@ -234,6 +234,43 @@ def test_what_is_given_beside_a_batch_is_plain(beside: Any) -> None:
         learn(torch.randn(8, 4), beside)
 
 
+def test_a_pass_that_depends_on_what_is_in_a_tensor_is_not_compiled() -> None:
+    watched = Watched(nn.Linear(4, 2))
+
+    def loss(x: Tensor) -> Tensor:
+        return watched(x).mean() if x.sum() > 0 else watched(x).sum()
+
+    learn = Recorded(watched, loss, compile=True, now=lambda: False)
+    with pytest.raises(NotSound, match="compile=False"):
+        learn(torch.rand(8, 4))
+
+
+def test_a_single_number_that_a_recording_is_not_given_is_refused_too() -> None:
+    watched, scale = Watched(nn.Linear(4, 2)), torch.tensor(0.5)
+    learn = Recorded(watched, lambda x: watched(x).mean() * scale, compile=True, now=lambda: False)
+    with pytest.raises(NotSound, match="a tensor that it is not given"):
+        learn(torch.randn(8, 4))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_arguments_that_only_look_alike_are_recorded_by_themselves() -> None:
+    """One and True are equal, and so are the places of two tensors that are all there is."""
+    watched, x = Watched(nn.Linear(4, 2)), torch.randn(8, 4)
+
+    def loss(first: Tensor | None, second: Tensor | None, how: Any) -> Tensor:
+        given = first if first is not None else second
+        assert given is not None
+        return watched(given).mean() * (2 if first is None else 1) * (5 if how is True else 1)
+
+    learn = Recorded(watched, loss, compile=True, now=lambda: False)
+    calls: list[tuple[Any, ...]] = [(x, None, 1), (x, None, True), (None, x, 1)]
+    for call in calls:
+        found = learn(*call)
+        watched.shares()
+        torch.testing.assert_close(found, loss(*call).detach())
+        watched._tape._sizes = set()
+
+
 def test_a_loss_is_one_number_and_an_empty_batch_has_none() -> None:
     watched = Watched(nn.Linear(4, 2))
     learn = Recorded(watched, lambda x: watched(x).sum(1), compile=True, now=lambda: False)
