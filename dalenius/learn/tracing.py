@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from dalenius.errors import NotSound
@@ -34,16 +35,14 @@ def traced(model: Watched, run: Run, inputs: Sequence[Tensor]) -> tuple[Run, Set
 
     try:
         graph = make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(*state, *inputs)
-    except RuntimeError:
-        # What torch says of it tells sizes.
-        raise NotSound(
-            "The pass cannot be compiled: what it does depends on what is in a tensor, such as the rows that "
-            "an index picks.",
-            remedy="Pass compile=False, which records it on a GPU.",
-        ) from None
+    except (RuntimeError, DynamicOutputShapeException):
+        raise _refused() from None
     graph.graph.eliminate_dead_code()
-    with torch.no_grad():
-        call = torch._inductor.compile(graph, [one.detach() for one in (*state, *inputs)])
+    try:
+        with torch.no_grad():
+            call = torch._inductor.compile(graph, [one.detach() for one in (*state, *inputs)])
+    except DynamicOutputShapeException:
+        raise _refused() from None
 
     def again(batch: Sequence[Tensor]) -> tuple[Tensor, Parts]:
         with torch.no_grad():
@@ -51,3 +50,12 @@ def traced(model: Watched, run: Run, inputs: Sequence[Tensor]) -> tuple[Run, Set
         return found[0], {parameter: make(found) for parameter, make in makers.items()}
 
     return again, makers.keys()
+
+
+def _refused() -> NotSound:
+    """What torch says of it tells sizes, and is left out."""
+    return NotSound(
+        "The pass cannot be compiled: what it does depends on what is in a tensor, such as the rows that an "
+        "index picks.",
+        remedy="Pass compile=False, which records it on a GPU.",
+    )
