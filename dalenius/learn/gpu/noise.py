@@ -8,6 +8,7 @@ What even doubles do not decide, a few times in 10¹⁰ draws, is listed for the
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
@@ -21,12 +22,10 @@ from dalenius.noise.addressed import AddressedSampler
 from dalenius.noise.chacha import MOST, TILE, Addressed
 from dalenius.noise.kernel import Grid
 
-LISTED, SHORT = 16, 4096
-"""Of so many entries one may be unsure, or all of a short vector: about one in 40 is."""
 PART = 1 << 29
 """Entries that are done at once: their places fit 32 bits."""
 ROOM = 256
-"""Entries that may be left to the processor."""
+"""What a list has room for beyond its expected length and twelve standard deviations."""
 GRAIN = tl.constexpr(2.0**-32)
 RELATIVE = tl.constexpr(2.0**-40)
 ABSOLUTE = tl.constexpr(2.0**-300)
@@ -220,6 +219,9 @@ class DeviceNoise:
         # Below, the series of a weight has no bound, and balls decide.
         self._series = narrow.acceptance.law.spread >= 1
         self._law = torch.tensor(law, dtype=torch.float64, device=device)
+        slots = 1 << 32 - narrow.bins.rest
+        self._unsure = 1 - narrow.table.sure / slots
+        self._far = 1 - (narrow.table.sure + (narrow.table.doubtful if self._series else 0)) / slots
         self._sizes = {
             "rest": narrow.bins.rest,
             "left": narrow.table.shift - narrow.more,
@@ -240,9 +242,9 @@ class DeviceNoise:
         size, device = flat.numel(), flat.device
         key = _there(torch.tensor(struct.unpack("<8i", stream.key), dtype=torch.int32), device)
         numbers = _there(torch.tensor([1 / grid.step, grid.limit, grid.factor], dtype=torch.float64), device)
-        capacity = max(size // LISTED, min(size, SHORT))
+        capacity, room = _length(size, self._unsure), _length(size, self._far)
         todo, open_, counts = (
-            torch.zeros(many, dtype=torch.int32, device=device) for many in (capacity, 2 * ROOM, 3)
+            torch.zeros(many, dtype=torch.int32, device=device) for many in (capacity, 2 * room, 3)
         )
         tiles, table = -(-(start + size) // TILE) - start // TILE, self.sampler.narrow.table
         _add[(tiles,)](
@@ -250,10 +252,10 @@ class DeviceNoise:
         )
         _settle[(-(-capacity // 128),)](
             flat, start, key, self._firsts, numbers, self._lines, self._law, todo, counts, capacity, open_,
-            ROOM, **self._sizes, doubtful=table.doubtful if self._series else 0, num_warps=4,
+            room, **self._sizes, doubtful=table.doubtful if self._series else 0, num_warps=4,
         )  # fmt: skip
         listed, left, seen = counts.tolist()
-        if seen != size or listed > capacity or left > ROOM:
+        if seen != size or listed > capacity or left > room:
             raise RuntimeError("Noise did not reach every entry; nothing is released.")
         for at, attempt in open_[: 2 * left].view(-1, 2).tolist():
             self._decide(flat[at : at + 1], stream, grid, start + at, attempt)
@@ -265,6 +267,12 @@ class DeviceNoise:
         value = one.cpu().numpy()
         kernel.loops.add(value, self.sampler.settled(stream, np.array([entry]), attempt), grid)
         one.copy_(torch.from_numpy(value))
+
+
+def _length(size: int, share: float) -> int:
+    """Of a list of the entries that are of a share of the slots at the first attempt, or at a later one."""
+    expected = size * share / (1 - share) if share < 0.5 else size
+    return min(size, math.ceil(expected + 12 * math.sqrt(expected)) + ROOM)
 
 
 def _there(small: Tensor, device: torch.device) -> Tensor:
