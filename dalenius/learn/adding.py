@@ -6,7 +6,7 @@ what is released is divided by the expected size of a batch. Nothing else leaves
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -135,10 +135,11 @@ class Sum:
         step, divisor = self._clip / 2**plan.numerics.bits, float(plan.expected)
         past = list(islice(before, plan.correlated.bands - 1)) if plan.correlated is not None else []
         self.exact()
-        here: list[Tensor] = []
+        here, begun = list[Tensor](), []
         for number, side in enumerate(self._totals.sides):
             if self._reached(side):
-                self._noise.add_there(side.flat, step, divisor, key.addressed(ADDRESSED, *path, number))
+                stream = key.addressed(ADDRESSED, *path, number)
+                begun.append(self._noise.add_there(side.flat, step, divisor, stream))
             else:
                 here += [self._totals[one] for one in side.parameters]
         for number, totals in enumerate(together(here)):
@@ -147,11 +148,22 @@ class Sum:
             else:
                 paths = [(*one, number) for one in (path, *past)]
                 plan.correlated.add(totals, plan.scale, step, divisor, key, paths)
-        for parameter, total in self._totals.items():
-            parameter.grad = total
-        self._totals.let_go()
+        self._hand_out(begun)
         if isinstance(plan.clipping, Quantile):
             self._clip = plan.clipping.next(self._clip, self._short, plan.expected, key.stream(COUNT, *path))
+
+    def _hand_out(self, begun: Iterable[Callable[[], None]]) -> None:
+        """As gradients, while a GPU is still at their noise; no sum stays one if that should fail."""
+        try:
+            for parameter, total in self._totals.items():
+                parameter.grad = total
+            self._totals.let_go()
+            for finish in begun:
+                finish()
+        except BaseException:
+            for parameter in self.names:
+                parameter.grad = None
+            raise
 
     def _reached(self, side: Side) -> bool:
         """Whether its noise is drawn by address, on a GPU, and not in order."""

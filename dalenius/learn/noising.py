@@ -7,7 +7,7 @@ rounding to the nearest would. A chunk at a time stays in the cache of a process
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -75,14 +75,17 @@ class Noise:
 
     def add_there(
         self, total: Tensor, step: float, divisor: float, stream: Addressed, start: int = 0
-    ) -> None:
-        """The same on a GPU, with noise by address, that of the first entry being `start`."""
+    ) -> Callable[[], None]:
+        """The same on a GPU, with noise by address, that of the first entry being `start`.
+
+        It is there once what is returned was called, which waits for the GPU.
+        """
         from dalenius.learn.gpu.noise import DeviceNoise
 
         if total.device not in self._there:
             self._there[total.device] = DeviceNoise(addressed.rounded_gaussian(self._scale), total.device)
         grid = Grid(step, LIMIT[torch.int32], step / divisor)
-        self._there[total.device].add(total, stream, grid, start=start)
+        return self._there[total.device].begin(total, stream, grid, start=start)
 
     def _draw(self, size: int, bits: Bits) -> Tensor:
         if not self._room.size:

@@ -160,13 +160,8 @@ class Outer(Part):
 
     def reach(self, part: slice = slice(None)) -> Tensor:
         """Σ_t ‖l_t‖‖r_t‖, which no share exceeds."""
-        left, right = (torch.linalg.vector_norm(one[part], dim=2, dtype=single(one)) for one in self._factors)
+        left, right = (lengths(one[part]) for one in self._factors)
         return (left * right).sum(1)
-
-    def spread(self) -> Tensor:
-        """Σ_t ‖l_t‖²‖r_t‖²: the squared norm of the share, if positions had nothing to do with each other."""
-        left, right = (torch.linalg.vector_norm(one, dim=2, dtype=single(one)) for one in self._factors)
-        return (left * right).double().square_().sum(1)
 
     @property
     def _factors(self) -> tuple[Tensor, Tensor]:
@@ -241,9 +236,9 @@ class Lookup(Part):
 
     def _squared(self, part: slice) -> Tensor:
         rows, right = self.rows[part], self.right[part].masked_fill((self.rows[part] < 0).unsqueeze(-1), 0)
-        other, lengths = rows.unsqueeze(1) != rows.unsqueeze(2), right.norm(dim=2)
+        other, each = rows.unsqueeze(1) != rows.unsqueeze(2), right.norm(dim=2)
         products = torch.bmm(right, right.transpose(1, 2)).masked_fill_(other, 0)
-        most = torch.bmm(lengths.unsqueeze(2), lengths.unsqueeze(1)).masked_fill_(other, 0)
+        most = torch.bmm(each.unsqueeze(2), each.unsqueeze(1)).masked_fill_(other, 0)
         found, reach = (one.sum((1, 2), dtype=torch.float64) for one in (products, most))
         return raised(found, reach.sqrt_(), (1, self.shape[1], 0), right.dtype).to(right.dtype)
 
@@ -301,11 +296,14 @@ class Tied(Part):
         products = taken.mul_(torch.bmm(full(two.right), one.right.transpose(1, 2)))
         cross = products.sum((1, 2), dtype=torch.float64)
         both = one.squared().double() + two.squared().double()
-        lengths = math.sqrt(self.shape[1]) + math.sqrt(one.rows.shape[1] + two.left.shape[1]) + 8
+        # Left factors are as long as the vocabulary: their norms are taken once. Were positions independent,
+        # the squared norm of the share would be Σ_t ‖l_t‖²‖r_t‖².
+        left, right = lengths(two.left), lengths(two.right)
+        spread = (one.spread().sqrt() + (left * right).double().square_().sum(1).sqrt_()).square_()
+        spread *= math.sqrt(self.shape[1]) + math.sqrt(one.rows.shape[1] + two.left.shape[1]) + 8
         unit = DEVIATIONS * torch.finfo(one.right.dtype).eps / 2
-        spread = lengths * (one.spread().sqrt() + two.spread().sqrt()).square()
         # The same for entries that a product with may have vanished.
-        entries = torch.linalg.vector_norm(two.left, dim=2, dtype=single(two.left)).double().sum(1)
+        entries = left.double().sum(1)
         both += 2 * tiny(one.right) * one.rows.shape[1] * self.shape[1] * (entries + two.left.shape[1])
         return (both + 2 * cross).clamp_(min=0).add_(spread + 8 * both, alpha=unit)
 
@@ -362,6 +360,11 @@ def dear(sizes: tuple[int, ...]) -> bool:
     """Whether products of factors cost more than the shares."""
     left, right, positions = sizes
     return positions * (left + right) > left * right
+
+
+def lengths(factor: Tensor) -> Tensor:
+    """The norm of each example's factor at each position."""
+    return torch.linalg.vector_norm(factor, dim=2, dtype=single(factor))
 
 
 def squares(tensor: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ class SharedSum(Sum):
             return
         stream, start = key.addressed(ADDRESSED, *path, stretch.number), stretch.begins(self._processes.rank)
         if self._noise.reaches(own):
-            self._noise.add_there(own, step, divisor, stream, start)
+            self._noise.add_there(own, step, divisor, stream, start)()
         else:
             add_here(self._by_address, own, step, divisor, stream, start)
 

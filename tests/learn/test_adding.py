@@ -139,3 +139,26 @@ def test_a_sum_out_of_bounds_saturates_and_does_not_wrap() -> None:
 
     assert LIMIT[torch.int32] + 8 * 2**26 < 2**31
     assert np.iinfo(np.int32).max == 2**31 - 1
+
+
+def test_a_sum_whose_noise_fails_is_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU is asked for noise, and parameters have their gradients before it is known to be there."""
+    from dalenius.learn import noising
+
+    def failing(*_: object) -> object:
+        def finish() -> None:
+            assert all(one.grad is not None for one in model.parameters())
+            raise RuntimeError("noise")
+
+        return finish
+
+    model = network()
+    monkeypatch.setattr(noising.Noise, "reaches", lambda *_: True)
+    monkeypatch.setattr(noising.Noise, "add_there", failing)
+    private, (x, _) = stepper(model), data(8)
+    private.model(x).square().mean().backward()
+    before = flat(model)
+    with pytest.raises(RuntimeError, match="noise"):
+        private.step()
+    assert all(one.grad is None for one in model.parameters())
+    assert torch.equal(flat(model), before)

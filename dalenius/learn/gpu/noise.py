@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ PART = 1 << 29
 """Entries that are done at once: their places fit 32 bits."""
 ROOM = 256
 """What a list has room for beyond its expected length and twelve standard deviations."""
+LANES = 32
+"""Entries that are settled together, until all of them are."""
 GRAIN = tl.constexpr(2.0**-32)
 RELATIVE = tl.constexpr(2.0**-40)
 ABSOLUTE = tl.constexpr(2.0**-300)
@@ -121,7 +124,7 @@ def _summed(total, noise, grid):
 
 @triton.jit
 def _add(
-    total, size, start, key, firsts, grid, todo, counts, capacity,
+    total, size, start, key, firsts, grid, todo, drawn, counts, capacity,
     rest: tl.constexpr, left: tl.constexpr, more: tl.constexpr, sure: tl.constexpr,
 ):  # fmt: skip
     """One tile: entries from `start` on are those of `total`."""
@@ -150,37 +153,46 @@ def _add(
     for j in tl.static_range(16):
         at = tile * 2048 + j * 128 + lane - start
         unsure = (at >= 0) & (at < size) & ((words[j] >> rest) >= sure)
-        tl.store(todo + place_in_list, at, mask=unsure & (place_in_list < capacity))
+        listed = unsure & (place_in_list < capacity)
+        tl.store(todo + place_in_list, at, mask=listed)
+        tl.store(drawn + place_in_list, words[j].to(tl.int32, bitcast=True), mask=listed)
         place_in_list += unsure.to(tl.int32)
 
 
 @triton.jit
 def _settle(
-    total, start, key, firsts, grid, lines, law, todo, counts, capacity, open_, room,
+    total, start, key, firsts, grid, lines, law, todo, drawn, counts, capacity, open_, room,
     rest: tl.constexpr, left: tl.constexpr, more: tl.constexpr, sure: tl.constexpr, doubtful: tl.constexpr,
+    lanes: tl.constexpr,
 ):  # fmt: skip
-    """Listed entries, attempt by attempt. `law` is: 1/scale, and the unit C·W of heights."""
+    """Listed entries, attempt by attempt. `law` is: 1/scale, and the unit C·W of heights.
+
+    Blocks of the cipher are what takes time: V is made only where a lane's slot is not sure.
+    """
     number = tl.minimum(tl.load(counts), capacity)
-    place = tl.program_id(0) * 128 + tl.arange(0, 128)
+    place = tl.program_id(0) * lanes + tl.arange(0, lanes)
     active = place < number
     at = tl.load(todo + place, mask=active, other=0)
+    word = tl.load(drawn + place, mask=active, other=0).to(tl.uint32, bitcast=True)
     entry = at.to(tl.int64) + start
     h, unit = tl.load(law), tl.load(law + 1)
-    noise = tl.zeros([128], tl.int32)
+    noise = tl.zeros([lanes], tl.int32)
     done = active & False
     attempt = 0
     while tl.max(active.to(tl.int32)) > 0:
-        word = _word(key, entry, 0, attempt)
         slot = word >> rest
         within = word & ((1 << left) - 1)
         if more:
             within = (within << more) | (_word(key, entry, 2, attempt) & ((1 << more) - 1))
         proposed = tl.load(firsts + slot) + within.to(tl.int32, bitcast=True)
         unsure = slot >= sure
+        bits = tl.zeros([lanes], tl.uint32)
+        if tl.max((active & unsure).to(tl.int32)) > 0:
+            bits = _word(key, entry, 1, attempt)
         row = tl.where(unsure, slot - sure, 0).to(tl.int32, bitcast=True)
         layer, low = tl.load(lines + 4 * row), tl.load(lines + 4 * row + 1)
         high, slope = tl.load(lines + 4 * row + 2), tl.load(lines + 4 * row + 3)
-        least = layer + _word(key, entry, 1, attempt).to(tl.float64) * GRAIN
+        least = layer + bits.to(tl.float64) * GRAIN
         along = slope * within.to(tl.float64)
         passed = (slot < sure) | (least + GRAIN <= low + along)
         between = (slot >= sure) & (least + GRAIN > low + along) & (least < high + along)
@@ -205,6 +217,8 @@ def _settle(
         done |= active & passed
         active = active & failed
         attempt += 1
+        if tl.max(active.to(tl.int32)) > 0:
+            word = _word(key, entry, 0, attempt)
     tl.store(total + at, _summed(tl.load(total + at, mask=done, other=0.0), noise, grid), mask=done)
 
 
@@ -231,34 +245,52 @@ class DeviceNoise:
 
     def add(self, total: Tensor, stream: Addressed, grid: Grid, *, start: int = 0) -> None:
         """To a contiguous total, of which the first entry is number `start` of the stream."""
+        self.begin(total, stream, grid, start=start)()
+
+    def begin(self, total: Tensor, stream: Addressed, grid: Grid, *, start: int = 0) -> Callable[[], None]:
+        """The same; it is done, and known to be, when what is returned has been called."""
         flat = total.detach().view(-1)
         if start + flat.numel() > MOST:
             raise ValueError(f"A stream has addresses for {MOST} entries.")
-        for first in range(0, flat.numel(), PART):
-            with on(flat):
-                self._add(flat[first : first + PART], stream, grid, start + first)
+        with on(flat):
+            begun = [
+                self._begin(flat[first : first + PART], stream, grid, start + first)
+                for first in range(0, flat.numel(), PART)
+            ]
 
-    def _add(self, flat: Tensor, stream: Addressed, grid: Grid, start: int) -> None:
+        def finish() -> None:
+            for one in begun:
+                one()
+
+        return finish
+
+    def _begin(self, flat: Tensor, stream: Addressed, grid: Grid, start: int) -> Callable[[], None]:
         size, device = flat.numel(), flat.device
         key = _there(torch.tensor(struct.unpack("<8i", stream.key), dtype=torch.int32), device)
         numbers = _there(torch.tensor([1 / grid.step, grid.limit, grid.factor], dtype=torch.float64), device)
         capacity, room = _length(size, self._unsure), _length(size, self._far)
-        todo, open_, counts = (
-            torch.zeros(many, dtype=torch.int32, device=device) for many in (capacity, 2 * room, 3)
+        todo, drawn, open_, counts = (
+            torch.zeros(many, dtype=torch.int32, device=device) for many in (capacity, capacity, 2 * room, 3)
         )
         tiles, table = -(-(start + size) // TILE) - start // TILE, self.sampler.narrow.table
         _add[(tiles,)](
-            flat, size, start, key, self._firsts, numbers, todo, counts, capacity, **self._sizes, num_warps=4
-        )
-        _settle[(-(-capacity // 128),)](
-            flat, start, key, self._firsts, numbers, self._lines, self._law, todo, counts, capacity, open_,
-            room, **self._sizes, doubtful=table.doubtful if self._series else 0, num_warps=4,
+            flat, size, start, key, self._firsts, numbers, todo, drawn, counts, capacity, **self._sizes,
+            num_warps=4,
         )  # fmt: skip
-        listed, left, seen = counts.tolist()
-        if seen != size or listed > capacity or left > room:
-            raise RuntimeError("Noise did not reach every entry; nothing is released.")
-        for at, attempt in open_[: 2 * left].view(-1, 2).tolist():
-            self._decide(flat[at : at + 1], stream, grid, start + at, attempt)
+        _settle[(-(-capacity // LANES),)](
+            flat, start, key, self._firsts, numbers, self._lines, self._law, todo, drawn, counts, capacity,
+            open_, room, **self._sizes, doubtful=table.doubtful if self._series else 0,
+            lanes=LANES, num_warps=LANES // 32,
+        )  # fmt: skip
+
+        def finish() -> None:
+            listed, left, seen = counts.tolist()
+            if seen != size or listed > capacity or left > room:
+                raise RuntimeError("Noise did not reach every entry; nothing is released.")
+            for at, attempt in open_[: 2 * left].view(-1, 2).tolist():
+                self._decide(flat[at : at + 1], stream, grid, start + at, attempt)
+
+        return finish
 
     def _decide(self, one: Tensor, stream: Addressed, grid: Grid, entry: int, attempt: int) -> None:
         """By the processor."""
