@@ -2,7 +2,7 @@
 
     marks, placing, tape, rules   watch a forward pass: which tensors hold examples, what meets a parameter
     linear … recurrent, anything  what each kind of layer adds to its parameters' gradients, by example
-    parts, gradients              norms and weighted sums of these, without ever holding all of them
+    parts, lookups, gradients     norms and weighted sums of these, without ever holding all of them
     clipping, adding, noising     clipped sums of a batch, and the noise on them; numerics is their model
     sampling, loader              how batches are drawn, and what that makes of the loss
     rehearsal, costing, private   the run: rehearsed, charged, trained; fitting does it in one call

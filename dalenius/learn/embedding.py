@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.errors import NotSound
+from dalenius.learn.lookups import Lookup
 from dalenius.learn.marks import by_example, mark, outer_of, own
-from dalenius.learn.parts import Lookup
 from dalenius.learn.tape import Function, Tape
 
 

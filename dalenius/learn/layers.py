@@ -16,7 +16,8 @@ from torch import Tensor
 
 from dalenius.errors import NotSound
 from dalenius.learn.clipping import layer_of
-from dalenius.learn.parts import Part, Summed, united
+from dalenius.learn.lookups import united
+from dalenius.learn.parts import Part, Summed
 
 Summing = Callable[[Mapping[Tensor, Part]], Mapping[Tensor, Tensor]]
 """From the parts of a layer to its clipped sums."""

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from dalenius.learn import gpu
 from dalenius.learn.marks import by_example, outer_of, own
-from dalenius.learn.parts import Outer, Whole, single
+from dalenius.learn.parts import Outer, Whole, summed
 from dalenius.learn.tape import Function, Tape
 
 
@@ -40,7 +40,7 @@ class Linear(torch.autograd.Function):
             part = Outer(left, by_example(x, ctx.outer, examples, 1))
             tape.put(ctx.weight, part.smallest())
         if for_bias:
-            tape.put(ctx.bias, Whole(left.detach().sum(1, dtype=single(left))))
+            tape.put(ctx.bias, Whole(summed(left)))
         back = gpu.times(g, weight.to(g.dtype)).to(ctx.dtype) if for_x else None
         return None, None, back, None, None
 

@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from dalenius.errors import NotSound
 from dalenius.learn.indexing import written
 from dalenius.learn.layers import Layers
+from dalenius.learn.lookups import united
 from dalenius.learn.marks import (
     MIXED,
     Rows,
@@ -38,7 +39,7 @@ from dalenius.learn.marks import (
     replaced,
     tensors_in,
 )
-from dalenius.learn.parts import Part, Whole, united
+from dalenius.learn.parts import Part, Whole
 from dalenius.learn.placing import described, placed, unmoved
 
 Function = Callable[..., Any]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from dalenius.learn.parts import Lookup, Outer, Part, Tied, Whole, raised, united
+from dalenius.learn.lookups import Lookup, Tied, united
+from dalenius.learn.parts import Outer, Part, Whole, raised
 from dalenius.learn.windows import Filters, Geometry, Windows
 
 sizes = st.integers(1, 5)
