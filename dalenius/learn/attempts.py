@@ -5,9 +5,10 @@ before. The noise of a step may be used again only for sums that are bit for bit
 is released is then what was released. For any others the step is made anew, as its next attempt, with a batch
 and noise from streams of their own, and charged by itself before its data are read.
 
-Sums are told by a seal: the tag of AES-256 in Galois mode (GMAC) over the plan, the bound in force, some of
-the weights and all sums, under a key for this one attempt. Two different messages of n blocks have the same
-tag with probability n/2^128 at most, and a tag says nothing of sums to those without the key of the run.
+Sums are told by a seal: a tag (`noise.tags`) of the plan, the bound in force, some of the weights and all
+sums, under a key for this one attempt. That different sums have one tag is as good as impossible, and a tag
+says nothing of sums to those without the key of the run. A seal is held against one of its own kind, so that
+a run may go on where another kind is the quick one.
 Before a run is saved its key dies with the process, and there are no seals: a step that was broken off is
 always made anew.
 
@@ -23,17 +24,19 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import torch
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from torch import Tensor
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.journal import Journal, Line, beside
 from dalenius.learn.several import Processes
+from dalenius.noise import tags
 from dalenius.noise.bits import Bits
 from dalenius.noise.stream import StreamKey
 
@@ -134,6 +137,14 @@ class Attempts:
         """After the charge, before data are read: the step is made anew."""
         self._write(Line("again", step, self.now(step) + 1))
 
+    def kind(self, step: int) -> int:
+        """The kind of seal to make: that of the one there is, else what is quick in all processes."""
+        return len(self._used.get(step, b"")) or self._quick
+
+    @cached_property
+    def _quick(self) -> int:
+        return max(self._processes.each("a kind of seal", tags.quick))
+
     def use(self, step: int, seal: Callable[[], bytes]) -> bool:
         """Before noise is added: whether it may be. If not, the attempt is lost."""
         self._check(step)
@@ -177,16 +188,13 @@ class Attempts:
             del self._used[step]
 
 
-def sealed(bits: Bits, public: bytes, weights: Iterable[Tensor], sums: Iterable[Tensor]) -> bytes:
-    """A tag of what noise is added to. `public` says how much of the rest there is."""
-    mac = Cipher(algorithms.AES256(_secret(bits)), modes.GCM(bytes(12))).encryptor()
-    mac.authenticate_additional_data(len(public).to_bytes(8, "little") + public)
-    for one in weights:
-        mac.authenticate_additional_data(_bytes(one.detach().flatten()[:: one.numel() // SOME + 1]))
-    for one in sums:
-        mac.authenticate_additional_data(_bytes(one.detach()))
-    mac.finalize()
-    return mac.tag
+def sealed(
+    bits: Bits, public: bytes, weights: Iterable[Tensor], sums: Iterable[Tensor], kind: int = tags.GALOIS
+) -> bytes:
+    """A tag of what noise is added to, of a kind. `public` says how much of the rest there is."""
+    said = len(public).to_bytes(8, "little") + public
+    some = (_bytes(one.detach().flatten()[:: one.numel() // SOME + 1]) for one in weights)
+    return tags.tag(_secret(bits), chain([said], some, (_bytes(one.detach()) for one in sums)), kind)
 
 
 def _secret(bits: Bits) -> bytes:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from dalenius.errors import InvalidArgument, MissingExtra, NotSound
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn import tensor_file
 from dalenius.release.receipt import Receipt
 
 RECEIPT, STEPS = "receipt", "steps"
@@ -57,13 +57,12 @@ def write_weights(
     path: str | os.PathLike[str], state: Mapping[str, Any], receipt: Receipt, *, steps: str
 ) -> None:
     """Replace the file, whole or not at all."""
-    save_file = _safetensors("safetensors.torch").save_file
     tensors, tied = _apart(state)
     stated = {"format": "pt", RECEIPT: json.dumps(receipt.plain()), STEPS: steps}
     target = Path(path)
     half = target.with_name(target.name + ".new")
     try:
-        save_file(tensors, half, metadata={**tied, **stated})
+        _save(tensors, half, {**tied, **stated})
         os.replace(half, target)
     finally:
         half.unlink(missing_ok=True)
@@ -71,12 +70,7 @@ def write_weights(
 
 def read_receipt(path: str | os.PathLike[str]) -> Receipt:
     """The receipt of exported weights."""
-    library = _safetensors("safetensors")
-    try:
-        with library.safe_open(path, framework="pt") as file:
-            stated = (file.metadata() or {}).get(RECEIPT)
-    except (library.SafetensorError, OSError):
-        stated = None
+    stated = tensor_file.texts(path).get(RECEIPT)
     if stated is None:
         raise InvalidArgument(
             f"{Path(path).name} is not there or has no receipt.",
@@ -104,10 +98,11 @@ def _apart(state: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]
     return tensors, tied
 
 
-def _safetensors(name: str) -> Any:
+def _save(tensors: dict[str, Tensor], path: Path, texts: dict[str, str]) -> None:
+    """By the package where there is one."""
     try:
-        return import_module(name)
-    except ImportError as absent:
-        raise MissingExtra(
-            "Exported weights need safetensors.", remedy="Run: pip install 'dalenius[learn]'"
-        ) from absent
+        from safetensors.torch import save_file
+    except ImportError:
+        tensor_file.write(path, tensors, texts)
+    else:
+        save_file(tensors, path, metadata=texts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -89,7 +90,7 @@ def _pair(batch: Any) -> Any:
 @contextmanager
 def _bar(private: Private, shown: bool) -> Iterator[Callable[[], None]]:
     """Steps, and the ε of the run: both public."""
-    if not shown:
+    if not shown or find_spec("rich") is None:
         yield lambda: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

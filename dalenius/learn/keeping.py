@@ -150,14 +150,15 @@ class Kept(Costed):
 
     def _seal(self) -> bytes:
         """Of all that noise is about to be added to."""
+        kind = self._attempts.kind(self.steps)
         said = f"{self._sum.clip.hex()} {self._sum.short} {self._sum.drawn} {self._said}".encode()
         path, weights = (SEAL, self.steps, self._attempts.now(self.steps)), map(local, self.model.names)
         if self.processes.count == 1:
-            return sealed(self._key.stream(*path), said, weights, self._sum.exact())
+            return sealed(self._key.stream(*path), said, weights, self._sum.exact(), kind)
         bits = self._key.stream(*path, self.processes.rank)
-        tags = self.processes.each("a seal", lambda: sealed(bits, said, weights, self._sum.exact()))
+        tags = self.processes.each("a seal", lambda: sealed(bits, said, weights, self._sum.exact(), kind))
         every = torch.frombuffer(bytearray(b"".join(tags)), dtype=torch.uint8)
-        return sealed(self._key.stream(*path), said, (), [every])
+        return sealed(self._key.stream(*path), said, (), [every], kind)
 
     def _check_still(self) -> None:
         if self._still is not None:

@@ -10,26 +10,20 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
-
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, MissingExtra
 from dalenius.release import Receipt
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def new_key(path: str | os.PathLike[str]) -> str:
     """Make a private key file that only its owner may read; the public key is returned, as PEM text."""
-    key = Ed25519PrivateKey.generate()
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    ed25519, forms = _library()
+    key = ed25519.Ed25519PrivateKey.generate()
+    text = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -41,18 +35,22 @@ def new_key(path: str | os.PathLike[str]) -> str:
 
 def read_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
     """The private key in a file."""
+    ed25519, forms = _library()
     try:
-        key = load_pem_private_key(Path(path).read_bytes(), None)
+        key = forms.load_pem_private_key(Path(path).read_bytes(), None)
     except (OSError, ValueError, TypeError):
         raise _no_key("private") from None
-    if not isinstance(key, Ed25519PrivateKey):
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise _no_key("private")
-    return key
+    found: Ed25519PrivateKey = key
+    return found
 
 
 def public_key(key: Ed25519PrivateKey) -> str:
     """The public key of a private one, as PEM text."""
-    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    _, forms = _library()
+    written = key.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
+    return written.decode()
 
 
 def sign(receipt: Receipt, key: Ed25519PrivateKey) -> Receipt:
@@ -66,11 +64,14 @@ def sign(receipt: Receipt, key: Ed25519PrivateKey) -> Receipt:
 
 def is_signed(receipt: Receipt, public: str) -> bool:
     """Whether the owner of a public key, given as PEM text, signed this receipt."""
+    ed25519, forms = _library()
+    from cryptography.exceptions import InvalidSignature
+
     try:
-        key = load_pem_public_key(public.encode())
+        key = forms.load_pem_public_key(public.encode())
     except ValueError:
         raise _no_key("public") from None
-    if not isinstance(key, Ed25519PublicKey):
+    if not isinstance(key, ed25519.Ed25519PublicKey):
         raise _no_key("public")
     if receipt.entry is None or receipt.entry.signature is None:
         return False
@@ -79,6 +80,19 @@ def is_signed(receipt: Receipt, public: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _library() -> tuple[Any, Any]:
+    """The modules of keys and of their forms, when first used."""
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as absent:
+        raise MissingExtra(
+            "Receipts are signed, and signatures checked, by cryptography.",
+            remedy="Run: pip install cryptography",
+        ) from absent
+    return ed25519, serialization
 
 
 def _message(receipt: Receipt) -> bytes:

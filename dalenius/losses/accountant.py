@@ -16,8 +16,7 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from flint import arb, ctx
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.guarantee import Guarantee
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -56,7 +55,7 @@ def moments(
 ) -> Guarantee:
     """The least ε over `orders` for `count` releases with the given log-moments."""
     total, times = numbers.delta(delta), numbers.count(count, "count")
-    with ctx.workprec(BITS):
+    with workprec(BITS):
         epsilon = min((_epsilon(moment(k), k, times, total, conversion) for k in orders), default=math.inf)
     reference = "CKS 2020" if conversion is canonne_kamath_steinke else "ACGMMTZ 2016"
     return Guarantee("moments", epsilon, total, "upper bound", reference)
@@ -75,7 +74,7 @@ def sampled_gaussian(noise_multiplier: Number, *, sampling_rate: Number) -> Mome
 
     def moment(order: int) -> float:
         alpha = numbers.count(order, "order", most=10_000) + 1
-        with ctx.workprec(BITS):
+        with workprec(BITS):
             q, rest, half = ball(rate), ball(1 - rate), ball(1 / (2 * sigma**2))
             terms = (
                 math.comb(alpha, k) * rest ** (alpha - k) * q**k * (k * (k - 1) * half).exp()

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, ratio
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
@@ -44,7 +44,7 @@ class RangePair(Pair):
     def hockey(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """(1 − e^{(x−ε)/2})² over 1 − e^{−ε}."""
         (lo, _), (_, hi) = (below((epsilon - end) / 2) for end in self._ends)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             scale = 1 - (-ball(self.largest)).exp()
             least, most = 1 / upper(scale), 1 / lower(scale)
         # Below −ε no range is that low: there H is 1 − e^x, which `clip` supplies.
@@ -53,7 +53,7 @@ class RangePair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """The closed form, in balls."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             half, steps = ball(self.largest) / 2, 2 * ball(order) + 1
             ratio_ = (1 - (-2 * half * steps).exp()) / (1 - (-2 * half).exp()) / steps
             lo, hi = interval(ratio_.log() + half * (steps - 1))
@@ -94,7 +94,7 @@ class BoundedRange(Described, kind="bounded_range"):
 
     def moment(self, order: float) -> float:
         """The worst over the position of the range."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             t, e = ball(order), ball(self.limit)
             rest = -(-t * e).expm1()
             b = rest / e.expm1()

@@ -24,8 +24,7 @@ from abc import ABC
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Described, Parameter, amount, ratio
 from dalenius.losses.loss import Loss
@@ -139,7 +138,7 @@ class MeanConcentrated(Moments, kind="mean_concentrated"):
 
 
 def _polynomial(order: float, first: Fraction, second: Fraction) -> float:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return upper(ball(order) * (ball(first) + ball(order) * ball(second)))
 
 

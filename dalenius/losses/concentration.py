@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.losses import divergence
 from dalenius.losses.composition import Composition
 from dalenius.losses.loss import Loss
@@ -85,7 +84,7 @@ class Cell:
     @staticmethod
     def over(a: float, at_a: float, b: float, at_b: float) -> Cell:
         """The largest value below the chord, or below the line from the origin where that is lower at 0."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             slope = (ball(at_b) - ball(at_a)) / (ball(b) - ball(a))
             start = ball(at_a) - slope * ball(a)
             if a == 0.0 or not start < 0:

@@ -23,10 +23,9 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
 from dalenius.privacy.unit import Relation
@@ -65,7 +64,7 @@ class DiscreteGaussianPair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """The closed form, in balls."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             t, ratio = ball(order), Fraction(self.sensitivity) ** 2 / (2 * self.scale**2)
             shift = Fraction(order) * self.sensitivity
             lo, hi = interval(t * (t + 1) * ball(ratio) + _theta(self.scale, shift - math.floor(shift)))

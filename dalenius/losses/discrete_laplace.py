@@ -20,9 +20,9 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, check_distance, ratio, whole
 from dalenius.losses.pure import four_points
 from dalenius.privacy.unit import Relation
@@ -76,7 +76,7 @@ class DiscreteLaplacePair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """The closed form, in balls."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             t, b, s = ball(order), ball(self.scale), self.sensitivity
             a, r = (-1 / b).exp(), (-(1 + 2 * t) / b).exp()
             middle = (1 - a) * (r - r**s) / (1 - r)
@@ -97,7 +97,7 @@ class DiscreteLaplacePair(Pair):
         """The losses (s − 2j)/b in increasing order: j counts down from s."""
         if self.sensitivity > MOST_POINTS:
             return None
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             a = (-1 / ball(self.scale)).exp()
             first, inner = upper(1 / (1 + a)), upper((1 - a) / (1 + a))
             last = upper(a**self.sensitivity / (1 + a))

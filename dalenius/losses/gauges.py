@@ -24,9 +24,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.composition import Composition
 from dalenius.losses.concentrated import Renyi, ZeroConcentrated
 from dalenius.losses.gaussian import Gaussian, GaussianDP
@@ -170,7 +168,7 @@ class RenyiGauge(Gauge):
 
     def limit(self, epsilon: Fraction) -> Fraction:
         """Canonne, Kamath and Steinke 2020, Proposition 12, solved for the divergence."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             alpha, order = ball(self.order), ball(self.order - 1)
             lost = (-ball(self.delta).log() + order * (-1 / alpha).log1p() - alpha.log()) / order
             return Fraction(max(0.0, lower(ball(epsilon) - lost)))
@@ -264,7 +262,7 @@ def squared_distance(epsilon: Fraction) -> Fraction:
     Their trade-off curve is convex and that of ε-differential privacy is a chain of two chords, so the former
     is below once it is so at the kink, where both error rates are 1/(1 + e^ε): Φ(−μ/2) = 1/(1 + e^ε).
     """
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         odds = 1 / (1 + ball(epsilon).exp())
         # Φ(−μ/2) = ½ erfc(μ/√8), so μ = √8 erfc⁻¹(2/(1 + e^ε)).
         mu = arb(8).sqrt() * (1 - 2 * odds).erfinv() if epsilon < 1 else arb(8).sqrt() * (2 * odds).erfcinv()

@@ -22,9 +22,9 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, ratio
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.balls import BITS, ball
@@ -46,7 +46,7 @@ class LaplacePair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """The closed form, in balls."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             e, t = ball(self.largest), ball(order)
             grown = (1 + t + t * (-(1 + 2 * t) * e).exp()) / (1 + 2 * t)
             return interval(grown.log() + t * e)
@@ -67,7 +67,7 @@ class LaplacePair(Pair):
 
     def mean(self) -> Interval:
         """E L = ε₀ − 1 + e^{−ε₀}."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             e = ball(self.largest)
             return interval(e + (-e).expm1())
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flint import ctx
-
+from dalenius.arithmetic import workprec
 from dalenius.figures import Figure, Series
 from dalenius.losses import words
 from dalenius.losses.bound import Bound
@@ -126,7 +125,7 @@ def explain(loss: Loss, *, prior: Fraction, delta: Fraction) -> Meaning:
     low, high = posterior(prior, epsilon.upper)
     missed = loss.tradeoff(FALSE_POSITIVE_RATE)
     found = Bound(max(0.0, down(1 - missed.upper)), min(1.0, up(1 - missed.lower)), missed.tight)
-    with ctx.workprec(BITS):
+    with workprec(BITS):
         factor = upper(ball(epsilon.upper).exp())
     return Meaning(
         relation=loss.relation,
@@ -146,7 +145,7 @@ def posterior(prior: Fraction, epsilon: float) -> tuple[float, float]:
     """Bounds on a belief of `prior` after an ε-private result, rounded outward."""
     if prior in (0, 1):
         return (float(prior), float(prior))
-    with ctx.workprec(BITS):
+    with workprec(BITS):
         shrink = (-ball(epsilon)).exp()
         here, rest = ball(prior), ball(1 - prior)
         low = lower(here * shrink / (here * shrink + rest))

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import a_loss, listed
 from dalenius.losses.loss import Loss, same_relation
@@ -138,7 +137,7 @@ def mixed(parts: Parts) -> Pair:
 
 
 def _finite(parts: list[tuple[Fraction, Atoms]]) -> Atoms:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         atoms = [_scaled(atom, weight) for weight, pair in parts for atom in pair.atoms]
         infinite = sum((ball(weight) * between(pair.infinite) for weight, pair in parts), arb(0))
         missing = sum((ball(weight) * between(pair.missing) for weight, pair in parts), arb(0))
@@ -155,7 +154,7 @@ def log_mean(weights: Iterable[Fraction], logs: Iterable[float]) -> Interval:
     rows = [(weight, log) for weight, log in zip(weights, logs, strict=True) if weight > 0]
     if any(math.isinf(log) for _, log in rows):
         return (math.inf, math.inf)
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         mean = sum((ball(weight) * ball(log).expm1() for weight, log in rows), arb(0))
         lo, hi = interval(mean.log1p())
         return (max(lo, 0.0), hi)

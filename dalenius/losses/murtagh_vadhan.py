@@ -23,8 +23,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from flint import arb, arb_poly, ctx
-
+from dalenius.arithmetic import arb, arb_poly, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.guarantee import Guarantee, Status, Step
 from dalenius.privacy import numbers
@@ -42,7 +41,7 @@ def optimal_heterogeneous(steps: Iterable[Step], *, delta: Number, slack: Number
     """
     listed, total = tuple(steps), numbers.delta(delta)
     grid = _grid(listed, None if slack is None else numbers.positive(slack, "slack"))
-    with ctx.workprec(BITS + 2 * total.denominator.bit_length()):
+    with workprec(BITS + 2 * total.denominator.bit_length()):
         left = _left(listed, total)
         epsilon = math.inf if left < 0 else _solve(listed, grid, left)
     status: Status = "upper bound" if any(step.epsilon % grid for step in listed) else "exact"

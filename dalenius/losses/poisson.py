@@ -19,8 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import NotSound
 from dalenius.losses.fields import a_loss
 from dalenius.losses.group import Group
@@ -138,7 +137,7 @@ def _remixed(pair: MixturePair, rate: Fraction) -> MixturePair:
 
 
 def _thinned(pair: Atoms, rate: Fraction) -> Atoms:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         q = ball(rate)
         atoms = [_thin(atom, rate) for atom in pair.atoms]
         if pair.missing[1] > 0:

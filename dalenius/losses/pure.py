@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, amount
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -66,7 +65,7 @@ class Approximate(Described, kind="approximate"):
 @lru_cache(maxsize=1024)
 def four_points(epsilon: Fraction, delta: Fraction) -> Atoms:
     """The worst pair of all that are (ε, δ)-differentially private."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         high = (1 - ball(delta)) / (1 + (-ball(epsilon)).exp())
         low = (1 - ball(delta)) / (1 + ball(epsilon).exp())
         p, q = interval(high), interval(low)

@@ -21,8 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Described, Numbers, Parameter
 from dalenius.privacy import numbers
@@ -110,7 +109,7 @@ class TradeoffCurve(Described, kind="tradeoff_curve"):
 @lru_cache(maxsize=1024)
 def _from_losses(losses: tuple[Fraction, ...], masses: tuple[Fraction, ...], infinite: Fraction) -> Atoms:
     atoms = []
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         for loss, mass in zip(losses, masses, strict=True):
             if mass > 0:
                 atoms.append(Atom.of_loss(loss, around(mass), interval(ball(mass) * (-ball(loss)).exp())))
@@ -120,7 +119,7 @@ def _from_losses(losses: tuple[Fraction, ...], masses: tuple[Fraction, ...], inf
 
 def _uncovered(losses: Sequence[Fraction], masses: Sequence[Fraction]) -> tuple[float, float]:
     """Enclose 1 − Σ p e^{−l}."""
-    with flint.ctx.workprec(2 * BITS):
+    with workprec(2 * BITS):
         total = sum((ball(m) * (-ball(x)).exp() for x, m in zip(losses, masses, strict=True)), ball(0.0))
         rest = 1 - total
         return (lower(rest), upper(rest))

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses import concentration
 from dalenius.losses import divergence as divergences
@@ -89,7 +87,7 @@ class RenyiProfile:
 
         least = float(below(np.array([epsilon]))[0][0])
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             power = _exponent(best, self.moment(best)) - ball(best) * ball(epsilon)
             failure = ball(self.failure)
             bound = upper(failure + (1 - failure) * power.exp())
@@ -99,7 +97,7 @@ class RenyiProfile:
         """Enclose the least ε for `delta`."""
         if not delta > self.failure:
             return (0.0, math.inf)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
             need = float((1 / left).log())
             best = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
@@ -119,7 +117,7 @@ def set_aside(loss: Loss) -> tuple[float, Loss]:
     """The probability of the events that a loss sets aside, rounded up, and what holds otherwise."""
     terms = loss.terms if isinstance(loss, Composition) else ((loss, 1),)
     parts = [(*_spared(part), n) for part, n in terms]
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         log = sum((n * (-ball(failure)).log1p() for failure, _, n in parts), arb(0))
         failure = upper(-log.expm1())
     if not any(part[0] for part in parts):

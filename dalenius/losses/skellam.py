@@ -25,10 +25,9 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Described, Parameter, ratio, whole
 from dalenius.privacy.unit import Relation
@@ -57,7 +56,7 @@ class SkellamPair(Pair):
         """Over the atoms, and the module's bound on what lies beyond them."""
         law = _law(self.variance, self.sensitivity)
         lo, hi = law.log_moment(order)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return (lo, up(hi + up(min(self._by_cauchy(law, order), self._by_ratio(law, order)))))
 
     def _by_cauchy(self, law: Law, order: float) -> float:
@@ -108,7 +107,7 @@ def _ratios(variance: Fraction, most: int) -> list[arb]:
 @lru_cache(maxsize=16)
 def _law(variance: Fraction, sensitivity: int) -> Law:
     reach = _reach(variance)
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         ratios = _ratios(variance, reach + sensitivity + 1)
         relative, logs = [arb(1)], [arb(0)]
         for r in ratios:

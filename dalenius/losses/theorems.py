@@ -19,8 +19,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from flint import ctx
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.accountant import (
     canonne_kamath_steinke,
@@ -59,7 +58,7 @@ def advanced(steps: Step | Iterable[Step], *, delta: Number) -> Guarantee:
     slack = total - _spent(listed)
     if slack <= 0:
         return Guarantee("advanced", math.inf, total, "upper bound", "DRV 2010")
-    with ctx.workprec(BITS):
+    with workprec(BITS):
         squares = ball(sum((step.count * step.epsilon**2 for step in listed), Fraction(0)))
         drift = sum(
             (step.count * ball(step.epsilon) * ball(step.epsilon).expm1() for step in listed), ball(0)
@@ -105,7 +104,7 @@ def zcdp(rho: Number, *, delta: Number) -> Guarantee:
     cost, total = ball(numbers.non_negative(rho, "rho")), numbers.delta(delta)
     if total == 0:
         return Guarantee("zcdp", math.inf if cost > 0 else 0.0, total, "upper bound", "BS 2016")
-    with ctx.workprec(BITS):
+    with workprec(BITS):
         epsilon = upper(cost + 2 * (-cost * ball(total).log()).sqrt())
     return Guarantee("zcdp", epsilon, total, "upper bound", "BS 2016")
 

@@ -15,8 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-import flint
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.loss import Loss
@@ -56,7 +55,7 @@ def delta(
         # Then H(x) = max(0, 1 − e^x), which leaves less than s for adding the unit.
         return shown
     loss = held(scale, noise, others)
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         apart = (1 - ball(shown)).log()
         more, less = epsilon + Fraction(lower(-apart)), epsilon + Fraction(lower(apart))
         hidden = Fraction(lower(ball(less).exp())) if less < 0 else Fraction(1)
@@ -68,12 +67,12 @@ def delta(
 @lru_cache(maxsize=1024)
 def chance(scale: Fraction, threshold: int, noise: Noise, new: int) -> Fraction:
     """That one of `new` keys is shown, 1 − (1 − P(1 + noise ≥ threshold))^new, rounded up."""
-    with flint.ctx.workprec(512):
+    with workprec(512):
         if noise == "laplace":
             a = (-1 / ball(scale)).exp()
             each = a ** (threshold - 1) / (1 + a)
         else:
-            each = (ball((threshold - Fraction(3, 2)) / scale) / flint.arb(2).sqrt()).erfc() / 2
+            each = (ball((threshold - Fraction(3, 2)) / scale) / arb(2).sqrt()).erfc() / 2
         if not each < 1:
             return Fraction(1)
         above = (-(new * (-each).log1p()).expm1() * ROUND).upper().ceil().unique_fmpz()

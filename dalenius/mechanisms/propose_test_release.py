@@ -27,11 +27,11 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.dominated import Dominated
@@ -187,6 +187,6 @@ def _pair(value: Any) -> tuple[Any, int]:
 
 def _beyond(scale: Fraction, steps: int) -> float:
     """At least P(Z > steps) for steps ≥ 0: a^{steps+1}/(1+a)."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         rate = 1 / ball(scale)
         return upper((-rate * (steps + 1)).exp() / (1 + (-rate).exp()))

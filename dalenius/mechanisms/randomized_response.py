@@ -22,11 +22,11 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, cast
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses import randomized_response as losses
 from dalenius.losses.fields import Parameter
@@ -116,7 +116,7 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
     ) -> RandomizedResponse:
         """The least randomization, to a part in 2^52, with which a report is epsilon-private."""
         limit, many = numbers.positive(epsilon, "epsilon"), _categories(categories, "categories")
-        with flint.ctx.workprec(192):
+        with workprec(192):
             least = Fraction(upper(many / (ball(limit).exp() + (many - 1))))
         found, margin = least, least / 2**52
         while found < 1 and losses.RandomizedResponse(found, categories=many).epsilon(0).upper > limit:

@@ -21,10 +21,10 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.arithmetic import arb
 from dalenius.noise import source as sources
 from dalenius.noise.law import Floats, exponentials
 from dalenius.noise.lazy import ball, below

@@ -25,9 +25,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate
@@ -95,7 +93,7 @@ def dominating(scale: Fraction, ratio: Fraction, at: Fraction, failure: Fraction
         return Laplace(scale, relation=relation)
     if at + FAR * (1 - ratio) / ratio > MOST:
         return Approximate(at, delta=failure, relation=relation)
-    with flint.ctx.workprec(PRECISION):
+    with workprec(PRECISION):
         points = _points(scale, ratio, at)
         # A little more than needed, so that no height has millions of digits.
         heights = [

@@ -30,10 +30,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
@@ -206,7 +206,7 @@ def _failure(epsilon: Fraction, scale: Fraction, ratio: Fraction) -> Fraction | 
     """The theorem's δ, rounded up; None where its conditions do not hold for sure."""
     if ratio == 1:
         return Fraction(0) if 1 / scale <= epsilon else None
-    with flint.ctx.workprec(2 * BITS):
+    with workprec(2 * BITS):
         q, limit, shift = ball(ratio), ball(epsilon), 1 / ball(scale)
         smooth = -q.log()
         if 1 / scale > epsilon or not smooth + q * shift <= limit:

@@ -25,11 +25,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
@@ -144,7 +144,7 @@ class Staircase(WholeNumbers, kind="staircase"):
 @lru_cache(maxsize=256)
 def _chance(epsilon: Fraction, far: int, width: int) -> Fraction:
     """m(1 + b), rounded up."""
-    with flint.ctx.workprec(256):
+    with workprec(256):
         b = (-ball(epsilon)).exp()
         a = (1 - b) / (2 * (width + b * (far - width)) - (1 - b))
         chance = ((1 + a) / 2 + a * min(width - 1, far - width)) * (1 + b)

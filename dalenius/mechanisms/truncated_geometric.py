@@ -10,8 +10,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.profiles.balls import ball
 
@@ -34,7 +33,7 @@ def table(epsilon: Fraction, delta: Fraction) -> tuple[tuple[int, ...], int]:
             "epsilon is too small for a key.", remedy="Allow a larger epsilon, or fewer keys a unit."
         )
     one = 2 ** (BITS + math.ceil(1 / delta).bit_length())
-    with flint.ctx.workprec(2 * one.bit_length() + 200):
+    with workprec(2 * one.bit_length() + 200):
         # Any lesser ε is sound too, and beyond 100 makes no difference.
         grown = ball(min(epsilon, Fraction(100))).exp()
         more, less = _whole(grown * one), _whole(one / grown) + 2
@@ -46,7 +45,7 @@ def table(epsilon: Fraction, delta: Fraction) -> tuple[tuple[int, ...], int]:
     return tuple(found), one
 
 
-def _whole(number: flint.arb) -> int:
+def _whole(number: arb) -> int:
     """A whole number not above it, and by less than 2 below."""
     found = number.lower().floor().unique_fmpz()
     assert found is not None

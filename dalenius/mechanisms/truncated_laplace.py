@@ -25,12 +25,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
@@ -144,7 +143,7 @@ class TruncatedLaplace(WholeNumbers, kind="truncated_laplace"):
 
 @lru_cache(maxsize=256)
 def _loss(scale: Fraction, most: int, far: int, relation: Relation) -> Loss:
-    with flint.ctx.workprec(256):
+    with workprec(256):
         a = (-1 / ball(scale)).exp()
         total = 1 + a - 2 * a ** (most + 1)
         leak = _up(a ** (most - far + 1) * (1 - a**far) / total)

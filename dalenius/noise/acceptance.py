@@ -7,8 +7,8 @@ proposals, against a double with a proven margin nearly all others, and balls th
 from __future__ import annotations
 
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb
 from dalenius.noise import kernel
 from dalenius.noise.bits import Bits
 from dalenius.noise.kernel import GRAIN, Flags, Places, Slots, Words

@@ -14,10 +14,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from numpy.typing import NDArray
 
-from dalenius.noise import kernel
+from dalenius.noise import ciphers, kernel
 from dalenius.noise.bits import Bits, Word
 from dalenius.noise.chacha import Addressed
 from dalenius.noise.gaussian import RoundedGaussian
@@ -106,7 +105,7 @@ class Further(Bits):
         self.tainted = stream.tainted
         high, low = divmod(entry, 1 << 32)
         nonce = struct.pack("<4I", 0, FURTHER + (high << 8), attempt, low)
-        self._cipher = Cipher(algorithms.ChaCha20(stream.key, nonce), mode=None).encryptor()
+        self._cipher = ciphers.chacha(stream.key, nonce)
 
     def fill(self, words: NDArray[Word]) -> None:
         """Overwrite a contiguous array with the bits that follow."""

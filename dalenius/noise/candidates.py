@@ -13,9 +13,9 @@ from numbers import Integral
 from typing import cast
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike
 
+from dalenius.arithmetic import arb
 from dalenius.errors import InvalidArgument
 from dalenius.noise.law import Floats, Ints, exponentials
 from dalenius.noise.lazy import ball

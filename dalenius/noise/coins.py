@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.noise.bits import Bits
 from dalenius.noise.lazy import ball, below
 from dalenius.noise.reading import Number, non_negative, probability_of, whole
@@ -48,7 +47,7 @@ def _thrown(chance: Callable[[], arb], size: int, source: Bits) -> Flags:
 def _bracket(chance: Callable[[], arb]) -> tuple[int, int]:
     """Integers around 2³²·chance, at most 2³²: below the first the answer is yes, from the second on no."""
     most = 1 << BITS
-    with flint.ctx.workprec(128):
+    with workprec(128):
         scaled = chance() * most
         middle = int(scaled.mid().floor().unique_fmpz() or 0)
         low = next((n for n in (middle, middle - 1) if scaled >= n), 0)

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flint import arb
-
+from dalenius.arithmetic import arb
 from dalenius.noise.law import Law
 from dalenius.noise.lazy import ball
 

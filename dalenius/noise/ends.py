@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
-from flint import arb
+from dalenius.arithmetic import arb
 
 
 def enclose(weight: arb) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb
 from dalenius.noise.law import Floats, Ints, Law, exponentials
 from dalenius.noise.lazy import ball
 

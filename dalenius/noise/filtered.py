@@ -24,11 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.noise.bits import Bits
 from dalenius.noise.kernel import Narrow
@@ -137,7 +136,7 @@ class Filter:
     def _exact(self, index: int, drawn: Sequence[Part]) -> int:
         more = 0
         while True:
-            with flint.ctx.workprec(PLACE + more + GUARD):
+            with workprec(PLACE + more + GUARD):
                 total = arb(1) / 2
                 for weight, part in zip(self.weights, drawn, strict=False):
                     total += weight * real(*part.at(index, more), self.scale) / arb(2) ** self.shift

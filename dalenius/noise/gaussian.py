@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, precision
 from dalenius.noise.law import RELATIVE, Floats, Ints, Law, exponentials
 from dalenius.noise.lazy import ball
 
@@ -72,7 +71,7 @@ class RoundedGaussian(Law):
 
     def weight(self, k: int) -> arb:
         """By erfc on the far side of zero, where nothing is lost to 1 − Φ."""
-        half, factor = _units(self.scale, flint.ctx.prec)
+        half, factor = _units(self.scale, precision())
         near, far = arb(2 * abs(k) - 1) * half, arb(2 * abs(k) + 1) * half
         area = near.erfc() - far.erfc() if k else 2 * far.erf()
         return area * factor

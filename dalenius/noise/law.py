@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
+
+from dalenius.arithmetic import arb
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-import flint
-from flint import arb, fmpq
-
+from dalenius.arithmetic import arb, fmpq, workprec
 from dalenius.noise.bits import Bits
 
 STEP = 64
@@ -28,7 +26,7 @@ def below(number: Callable[[], arb], source: Bits, start: int = 0, bits: int = 0
     `number` is evaluated anew at every working precision.
     """
     while True:
-        with flint.ctx.workprec(bits + GUARD):
+        with workprec(bits + GUARD):
             scaled = number() * arb(2) ** bits
             if scaled >= start + 1:
                 return True

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius.arithmetic import arb
 from dalenius.noise import source as sources
 from dalenius.noise.candidates import CLIP, Weights, integers
 from dalenius.noise.draws import discrete_laplace

@@ -29,10 +29,10 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.noise import ciphers
 from dalenius.noise.bits import Bits, Word
 from dalenius.noise.pool import Pool
 
@@ -48,8 +48,7 @@ _ZEROS = bytes(BLOCK)
 
 def keystream(key: bytes | bytearray, into: Bytes, start: bytes = bytes(16)) -> None:
     """Fill `into`, of at most `BLOCK` bytes, with the keystream of AES-256 counting from `start`."""
-    encryptor = Cipher(algorithms.AES256(key), modes.CTR(start)).encryptor()
-    encryptor.update_into(memoryview(_ZEROS)[: into.size], into.data)
+    ciphers.counter_mode(key, start).update_into(memoryview(_ZEROS)[: into.size], into.data)
 
 
 class Alone:

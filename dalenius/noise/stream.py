@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.noise import ciphers
 from dalenius.noise.bits import Bits, Word
 from dalenius.noise.chacha import Addressed
 from dalenius.noise.source import BLOCK, KEY, Source, drawn
@@ -44,7 +44,7 @@ class Stream(Bits):
 
     def __init__(self, key: bytes, *, tainted: bool) -> None:
         self.tainted = tainted
-        self._cipher = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._cipher = ciphers.counter_mode(key, bytes(16))
 
     def fill(self, words: NDArray[Word]) -> None:
         """Overwrite a contiguous array with the bits that follow."""
@@ -85,8 +85,7 @@ class StreamKey:
     def _of(self, path: tuple[int, ...]) -> bytes:
         """The key of a path."""
         name = written(path)
-        blocks = Cipher(algorithms.AES256(self.secret), modes.ECB()).encryptor()
-        return blocks.update(name + name[:-1] + bytes([name[-1] | 1]))
+        return ciphers.single_blocks(self.secret).update(name + name[:-1] + bytes([name[-1] | 1]))
 
 
 def written(path: tuple[int, ...]) -> bytes:

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.noise.ends import enclose
 from dalenius.noise.law import Floats, Ints, Law
 from dalenius.noise.squeeze import lines
@@ -98,7 +97,7 @@ def lay_out(law: Law, *, bits: int = BITS, fineness: int = FINENESS, reach: int 
     Bins go on until one would fill a share 2^−reach of a slot: then fewer draws are left to tails.
     """
     shift = max(0, int(law.spread / fineness).bit_length() - 1)
-    with flint.ctx.workprec(PRECISION):
+    with workprec(PRECISION):
         share, most = 2.0 ** -(bits + reach), 1 << (bits - 2)
         right = _side(law, 1, shift, share, most, 0.0)
         sides = [right]

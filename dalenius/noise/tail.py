@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb
 from dalenius.noise.bits import Bits
 from dalenius.noise.kernel import GRAIN, Words
 from dalenius.noise.law import Ints, Law

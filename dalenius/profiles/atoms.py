@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.enclosure import Interval, around, interval
 from dalenius.profiles.lattice import Lattice, point
@@ -164,7 +164,7 @@ def rational(masses: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
 @lru_cache(maxsize=4096)
 def log_of(ratio: Fraction) -> Interval:
     """Enclose the logarithm of a rational."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return interval(ball(ratio).log())
 
 

@@ -1,9 +1,9 @@
 """Closed forms with directed rounding, by ball arithmetic.
 
-A ball (`flint.arb`) is an interval that contains the exact value of the formula it was computed
+A ball (`arithmetic.arb`) is an interval that contains the exact value of the formula it was computed
 by, whatever the rounding on the way (Johansson 2017). So an upper end, rounded up to a float, is a
 proven upper bound: no further error analysis is needed. The working precision of the surrounding
-`flint.ctx.workprec` block only decides how narrow the interval is.
+`workprec` block only decides how narrow the interval is.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import math
 import sys
 from fractions import Fraction
 
-from flint import arb, fmpq
-
+from dalenius.arithmetic import arb, fmpq
 from dalenius.profiles import rounding
 
 LEAST = math.ulp(0.0)

@@ -18,9 +18,9 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.atoms import Atom, Atoms
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.inverse import invert
@@ -144,8 +144,8 @@ def _remainder(last: float, ratio: float, many: int) -> float:
 
 def _anchor(n: int, j: int, probability: Fraction) -> tuple[float, float]:
     """Enclose C(n,j) p^j (1−p)^{n−j}."""
-    with flint.ctx.workprec(BITS + 2 * n.bit_length()):
-        choose = flint.arb(n + 1).lgamma() - flint.arb(j + 1).lgamma() - flint.arb(n - j + 1).lgamma()
+    with workprec(BITS + 2 * n.bit_length()):
+        choose = arb(n + 1).lgamma() - arb(j + 1).lgamma() - arb(n - j + 1).lgamma()
         value = (choose + j * ball(probability).log() + (n - j) * ball(1 - probability).log()).exp()
         return lower(value), upper(value)
 

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.inverse import invert
 
@@ -22,9 +21,9 @@ class GaussianProfile:
         """Enclose δ(ε), with as many bits as the cancellation takes."""
         mu = math.sqrt(float(self.squared))
         size = 1 + abs(epsilon / mu) + mu + abs(epsilon)
-        with flint.ctx.workprec(BITS + int(4 * abs(math.log2(mu)) + 6 * math.log2(size))):
+        with workprec(BITS + int(4 * abs(math.log2(mu)) + 6 * math.log2(size))):
             root, e = ball(self.squared).sqrt(), ball(epsilon)
-            ahead, behind = ((e / root + sign * root / 2) / flint.arb(2).sqrt() for sign in (-1, 1))
+            ahead, behind = ((e / root + sign * root / 2) / arb(2).sqrt() for sign in (-1, 1))
             value = (ahead.erfc() - e.exp() * behind.erfc()) / 2
             return max(0.0, lower(value)), min(1.0, upper(value))
 

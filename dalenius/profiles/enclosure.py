@@ -13,8 +13,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb
 from dalenius.profiles.balls import ball, lower, upper
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.rounding import TINY, ULPS, U, ceiling, floor

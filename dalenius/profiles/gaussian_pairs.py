@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.cutoff import FAR, log_half_erfc
 from dalenius.profiles.enclosure import Interval, clip, interval
@@ -55,7 +55,7 @@ class ShiftPair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """t(t+1)μ²/2."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return interval(ball(order) * (1 + ball(order)) * ball(self.distance) ** 2 / 2)
 
     @property
@@ -165,7 +165,7 @@ class MixturePair(Pair):
 
     def _closed(self, order: float) -> Interval:
         """Convexity above, the largest single term below."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             t = -ball(order) if self.backward else 1 + ball(order)
             each = [(ball(p), ball(a)) for a, p in self.atoms]
             upper = sum((p * (t * (t - 1) * a * a / 2).exp() for p, a in each), ball(0.0)).log()
@@ -177,7 +177,7 @@ class MixturePair(Pair):
     def support(self) -> tuple[float, float]:
         """From log p₀ upward, p₀ the weight at no shift; mirrored when backward."""
         first, weight = self.atoms[0]
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             least = interval(ball(weight).log())[0] if first == 0 else -math.inf
         return (-math.inf, -least) if self.backward else (least, math.inf)
 

@@ -17,10 +17,9 @@ import math
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.enclosure import ELEMENTARY, Interval, between, interval
 from dalenius.profiles.pair import Pair
@@ -53,7 +52,7 @@ def log_moment(pair: Pair, order: float) -> Interval:
     ahead, back = integral(pair, t), integral(pair.reversed(), -1 - t)
     if math.isinf(ahead[1]):
         return (0.0, math.inf)
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         excess = ball(t) * ball(1 + t) * (between(ahead) + between(back))
         lo, hi = interval(excess.log1p())
     return (max(lo, 0.0), hi)
@@ -102,7 +101,7 @@ def ceil_power(number: Fraction) -> float:
 
 def _weights(s: Fraction, width: float) -> tuple[Interval, Interval, Interval, Interval]:
     """c₀ − c₁, c₁, c₀ and e^{−h}(c₀ − c₁), rounded outward."""
-    with flint.ctx.workprec(2 * BITS):
+    with workprec(2 * BITS):
         h = ball(width)
         whole = _mean(ball(s), h)
         far = (_mean(ball(s + 1), h) - whole) / h.expm1()

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import flint
 import numpy as np
-from flint import acb, arb
 
+from dalenius.arithmetic import acb, arb, workprec
 from dalenius.profiles.arm import Arm
 from dalenius.profiles.balls import ball, upper
 from dalenius.profiles.contour import midpoint
@@ -41,7 +40,7 @@ def lay_in_balls(
     squared: Fraction,
 ) -> Laid:
     """The same as `contour.lay`, in balls."""
-    with flint.ctx.workprec(BITS + count):
+    with workprec(BITS + count):
         total = [acb(1)] * count
         for (arm, times), pair in zip(arms, pairs, strict=True):
             for k, one in enumerate(_moments(arm, pair, step, count)):
@@ -51,7 +50,7 @@ def lay_in_balls(
 
 def jumps_in_balls(jumps: Jumps, *, pair: MixturePair, c: float, step: float, count: int) -> Laid:
     """The same as `Jumps.lay`, in balls."""
-    with flint.ctx.workprec(BITS + count):
+    with workprec(BITS + count):
         bulk, more = (_moments(arm, pair, step, count) for arm in jumps.arms)
         total = [(a + b) ** jumps.times - a**jumps.times for a, b in zip(bulk, more, strict=True)]
         return _terms(total, bulk[0].real.log() * jumps.times, c, step, Fraction(0))

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-import flint
 import numpy as np
-from flint import arb, fmpz
 
+from dalenius.arithmetic import arb, fmpz, workprec
 from dalenius.profiles import integrals
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.enclosure import ELEMENTARY, Interval, around, below, between, clip, interval, spread
@@ -71,7 +70,7 @@ class Sampled(Pair):
         """log(1−q+q·e^L) at the extremes; log(1−q) where Q has mass that P has not."""
         bare = self.pair.reversed().infinite_mass[1] > 0
         low, high = self.pair.support
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             ends = (lower(self._loss(-math.inf if bare else low)), upper(self._loss(high)))
         return (-ends[1], -ends[0]) if self.backward else ends
 
@@ -141,7 +140,7 @@ def _moment(pair: Pair, order: int) -> Interval:
 @lru_cache(maxsize=4096)
 def _whole(pair: Pair, rate: Fraction, order: int) -> Interval:
     """The binomial expansion at α = order + 1, in expm1 form; its terms below j = 2 are 0."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         q, alpha, total = ball(rate), order + 1, arb(0)
         for j in range(2, alpha + 1):
             lo, hi = _moment(pair, j - 1)
@@ -157,11 +156,11 @@ def _mixed(rate: Fraction, log_moment: float) -> float:
     """log(1 − q + q·e^K), rounded up."""
     if math.isinf(log_moment):
         return math.inf
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return upper((ball(rate) * ball(log_moment).expm1()).log1p())
 
 
 def _back_moment(back: Pair, rate: Fraction, order: float) -> float:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         most = upper(-ball(order) * (1 - ball(rate)).log())
     return min(most, _mixed(rate, back.log_moment(order)[1]))

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.atoms import Atom, Atoms, join
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import between, clip, mass
@@ -70,7 +69,7 @@ class Worse(Pair):
         parts += [integral(Tabulated(pair.reversed()), -1 - t)[1] for pair in self.behind]
         if not all(map(math.isfinite, parts)):
             return (0.0, _whole(self.ahead + self.behind, order))
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             excess = ball(t) * ball(1 + t) * sum(map(ball, parts), arb(0))
             return (0.0, upper(excess.log1p()))
 
@@ -133,7 +132,7 @@ def _whole(pairs: Pairs, order: float) -> float:
     logs = [pair.log_moment(order)[1] for pair in pairs]
     if not all(map(math.isfinite, logs)):
         return math.inf
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return upper(sum((ball(log).expm1() for log in logs), arb(0)).log1p())
 
 
@@ -150,7 +149,7 @@ def _mirrored(pair: Atoms) -> Atoms | None:
     if any(atom.loss[0] <= 0 < atom.loss[1] for atom in pair.atoms):
         return None
     gains = [atom for atom in pair.atoms if atom.loss[0] > 0]
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         used = sum((between(atom.p) + between(atom.q) for atom in gains), between(pair.infinite))
         if not used < 1:
             return None

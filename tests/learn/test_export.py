@@ -139,8 +139,36 @@ def test_a_file_without_a_receipt_is_refused(tmp_path: Path) -> None:
             read_receipt(tmp_path / name)
 
 
-def test_without_safetensors_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_safetensors_the_file_is_one_that_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = {
+        "small": torch.tensor([True, False, True]),
+        "none": torch.zeros(0, 3),
+        "number": torch.tensor(2.5, dtype=torch.float64),
+        "half": torch.arange(6, dtype=torch.bfloat16).view(2, 3),
+        "plain": torch.randn(4, 3).t(),
+        "whole": torch.arange(3),
+    }
+    receipt = begun().receipt
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "safetensors.torch", None)
+        write_weights(tmp_path / "model", {**state, "again": state["plain"]}, receipt, steps="0")
+    found = load_file(tmp_path / "model")
+    assert found.keys() == state.keys()
+    for name, one in state.items():
+        assert found[name].dtype == one.dtype and torch.equal(found[name], one)
+    with safe_open(tmp_path / "model", framework="pt") as file:
+        assert file.metadata()["again"] == "plain"
+    assert read_receipt(tmp_path / "model") == receipt and os.listdir(tmp_path) == ["model"]
+
+
+def test_a_type_that_only_safetensors_writes_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "safetensors.torch", None)
     with pytest.raises(MissingExtra, match=r"dalenius\[learn\]"):
-        begun().export(tmp_path / "model.safetensors")
-    assert arguments() and os.listdir(tmp_path) == []
+        write_weights(
+            tmp_path / "model", {"a": torch.ones(2, dtype=torch.complex64)}, begun().receipt, steps="0"
+        )
+    assert os.listdir(tmp_path) == []

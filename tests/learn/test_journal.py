@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dalenius.errors import DaleniusError
 from dalenius.learn.attempts import SEAL, Attempts, sealed
 from dalenius.learn.journal import Journal, Line
+from dalenius.noise import ciphers, tags
 from dalenius.noise.stream import StreamKey
 
 KEY = StreamKey(bytes(32), tainted=True)
@@ -177,3 +178,28 @@ def test_sums_of_any_type_and_layout_have_a_seal(dtype: torch.dtype) -> None:
     given = torch.randn(2, 3, 4, 5).to(dtype)
     laid = given.clone(memory_format=torch.channels_last)
     assert seal_of(given) == seal_of(laid) != seal_of(given + 1)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_seal_of_another_machine_is_held_against_one_of_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    """With cryptography and without: a run that goes on there is not charged again for the same sums."""
+
+    def use(attempts: Attempts, amount: float) -> bool:
+        kind, sums = attempts.kind(0), torch.full((5,), amount)
+        return attempts.use(0, lambda: sealed(KEY.stream(SEAL, 0), b"plan", [], [sums], kind))
+
+    state = tmp_path / "run.state"
+    monkeypatch.setattr(ciphers, "COMPILED", compiled)
+    attempts = Attempts()
+    lines = attempts.keep(state, KEY)
+    assert attempts.kind(0) == (tags.GALOIS if compiled else tags.BLAKE)
+    assert use(attempts, 1.0)
+    attempts.close()
+    monkeypatch.setattr(ciphers, "COMPILED", not compiled)
+    again = Attempts.resumed(state, KEY, lines=lines, steps=0)
+    assert again.kind(0) == (tags.GALOIS if compiled else tags.BLAKE) and again.kind(1) != again.kind(0)
+    assert use(again, 1.0) and not again.lost(0)
+    assert not use(again, 2.0) and again.lost(0)
+    again.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import dalenius as dp
 from dalenius import mechanisms
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, MissingExtra
 from dalenius.ledger import is_signed, new_key
 from dalenius.losses import Pure
 from dalenius.release import Receipt, Release
@@ -91,3 +92,18 @@ def test_without_a_key_nothing_is_signed_and_what_is_no_key_is_refused(tmp_path:
             dp.Ledger(people.ledger.store, key=path)
     with pytest.raises(InvalidArgument, match="public key"):
         is_signed(release.receipt, "not a key")
+
+
+def test_without_cryptography_nothing_is_signed_or_checked(
+    signed: tuple[Release, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_key(tmp_path / "key.pem")
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
+    for refused in (
+        lambda: new_key(tmp_path / "another.pem"),
+        lambda: dp.Ledger(tmp_path / "ledger", key=tmp_path / "key.pem"),
+        lambda: is_signed(signed[0].receipt, signed[1]),
+    ):
+        with pytest.raises(MissingExtra, match="pip install cryptography"):
+            refused()
+    assert not (tmp_path / "another.pem").exists()

@@ -22,11 +22,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.noise.bits import Bits
 from dalenius.noise.lazy import ball
 
@@ -122,7 +121,7 @@ def _digit(chance: Callable[[], arb], level: int) -> int:
     shift = BITS * (level + 1)
     precision = shift + GUARD
     while True:
-        with flint.ctx.workprec(precision):
+        with workprec(precision):
             whole = (chance() * arb(2) ** shift).floor().unique_fmpz()
         if whole is not None:
             return int(whole) & 0xFFFF

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.generalization.posterior import golden
 from dalenius.profiles.balls import BITS, ball, upper
 
@@ -15,7 +13,7 @@ from dalenius.profiles.balls import BITS, ball, upper
 def off(noise: Fraction, queries: int, failure: Fraction) -> float:
     """How far noisy answers are from what is expected of the sample, rounded up: see `planning`."""
     z = normal_tail_point(float(failure) / (2 * queries))
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         at = ball(z)
         density = (-at * at / 2).exp() / (2 * arb.pi()).sqrt()
         tail = (at / ball(2.0).sqrt()).erfc() / 2
@@ -40,7 +38,7 @@ def splitting(queries: int, size: int, failure: Fraction) -> float:
     part = size // queries
     if part == 0:
         return 1.0
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return min(upper(((2 * queries / ball(failure)).log() / (2 * part)).sqrt()), 1.0)
 
 

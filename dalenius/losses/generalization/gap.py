@@ -31,8 +31,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.losses.generalization.posterior import golden, of_replacing
 from dalenius.losses.loss import Loss
 from dalenius.privacy import numbers
@@ -72,7 +71,7 @@ def generalization(loss: Loss, *, size: int, confidence: Number = 0.95, queries:
 
 
 def _max_information(epsilon: Fraction, size: int, failure: Fraction, queries: int) -> float:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         v = ball(size * epsilon**2)
         ends = []
         for share in SHARES:
@@ -105,7 +104,7 @@ class Monitor:
         """At one ε, rounded up; η is about the best, and any serves."""
         delta, options = self.loss.delta(Fraction(epsilon)).upper, 2 * self.queries * self.copies + 1
         eta = math.sqrt(math.log(options) / self.size) * math.cosh(min(epsilon, 50.0) / 2)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             grown = ball(epsilon) + 2 * ball(eta)
             error = (grown / 2).tanh() + 2 * self.copies * ball(delta) / (1 + grown.exp())
             short = ball(Fraction(options)).log() / (ball(eta) * self.size)

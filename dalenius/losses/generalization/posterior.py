@@ -25,8 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import RelationMismatch
 from dalenius.losses import renyi
 from dalenius.losses.fields import a_loss
@@ -64,7 +63,7 @@ def drift(loss: Loss, failure: Number) -> Drift:
 def at(loss: Loss, epsilon: float, failure: Fraction) -> Drift:
     """The theorem at one ε, rounded up."""
     delta = loss.delta(Fraction(epsilon)).upper
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         rest = 1 - ball(delta) / ball(failure)
         if not rest > 0:
             return Drift(1.0, epsilon, delta)

@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flint import arb
-
+from dalenius.arithmetic import arb
 from dalenius.profiles.balls import ball
 
 

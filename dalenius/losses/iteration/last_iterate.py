@@ -34,9 +34,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import MOST_LOSS
 from dalenius.losses.gaussian import GaussianDP
@@ -64,7 +62,7 @@ class LastIterate(Descent, kind="last_iterate"):
     @cached_property
     def mu(self) -> Fraction:
         """The Gaussian privacy of the last iterate, rounded up."""
-        with flint.ctx.workprec(PRECISION):
+        with workprec(PRECISION):
             return max(root(self._squared(), DIGITS, up=True), LEAST)
 
     @property
@@ -101,7 +99,7 @@ class LastIterate(Descent, kind="last_iterate"):
         """Linear fᵢ and r = m|x|²/2, the units of one batch: a last iterate that is Gaussian."""
         if self.diameter is not None or not self._slow:
             return None
-        with flint.ctx.workprec(PRECISION):
+        with workprec(PRECISION):
             moved = geometric(self.contraction, self.cycle, self.uses) * ball(self._shift * self._held)
             moved *= ball(self.contraction) ** self.after
             mu = root(moved**2 / geometric(self.contraction, 2, self.steps), BRIEF, up=False)

@@ -23,11 +23,10 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball, lower, upper
 
 UNITS = 2**20
@@ -46,7 +45,7 @@ def table(teachers: int, classes: int, scale: Fraction, order: Fraction) -> Ints
 
 
 def _units(gap: int, classes: int, scale: Fraction, order: Fraction) -> int:
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         q = runner_up(gap, classes, scale)
         both = [bound(q, scale, order) for bound in (forward, backward)]
         known = [value for value in both if value is not None]

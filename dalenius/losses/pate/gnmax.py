@@ -25,8 +25,7 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, ratio
 from dalenius.losses.loss import Loss
 from dalenius.losses.randomized_response import RandomizedResponse
@@ -78,5 +77,5 @@ class GNMax(Described, kind="gnmax"):
 @lru_cache(maxsize=1024)
 def _less_likely(scale: Fraction) -> Fraction:
     """Φ(−μ/2) = ½ erfc(1/2σ), rounded up: one vote less against noise of variance 2σ²."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         return Fraction(min(upper((1 / (2 * ball(scale))).erfc() / 2), 0.5))

@@ -18,8 +18,7 @@ from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.losses.fields import Described, Parameter, ratio
 from dalenius.losses.laplace import LaplacePair
 from dalenius.losses.loss import Loss
@@ -63,6 +62,6 @@ class LNMax(Described, kind="lnmax"):
 @lru_cache(maxsize=1024)
 def _less_likely(scale: Fraction) -> Fraction:
     """P(the difference of two Laplace variables is above one vote), rounded up."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         gamma = 1 / ball(scale)
         return Fraction(min(upper((2 + gamma) * (-gamma).exp() / 4), 0.5))

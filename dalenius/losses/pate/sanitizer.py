@@ -16,9 +16,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.concentrated import Renyi
 from dalenius.losses.fields import written
@@ -73,7 +71,7 @@ class Sanitizer:
         """k: smooth sensitivities added, so that the noise exceeds them rarely."""
         if 2 * self.confidence <= 1:
             return Fraction(0)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             z = arb(2).sqrt() * (2 * ball(self.confidence) - 1).erfinv()
             return Fraction(upper(z)) * self.scale
 

@@ -24,8 +24,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.concentrated import Moments
 from dalenius.losses.fields import Parameter
@@ -62,7 +61,7 @@ class SmoothGaussian(Moments, kind="smooth_gaussian"):
         rest = 1 + t - t / self.ratio**2
         if rest <= 0:
             return math.inf
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             spread = ball(order) * ball(self.ratio).log() - ball(rest).log() / 2
             return max(upper(spread + ball(t * (1 + t) * (self.reach / self.scale) ** 2 / (2 * rest))), 0.0)
 

@@ -17,10 +17,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import NotSound
 from dalenius.losses.fields import ratio
 from dalenius.losses.gaussian import Gaussian
@@ -47,7 +46,7 @@ def shuffled_batches_lower(noise_multiplier: Number, steps: int, delta: Number) 
     if failure == 0:
         return math.inf
     best = _best(float(sigma), count, float(failure))
-    with flint.ctx.workprec(PRECISION + min(math.ceil(4 / sigma**2), MOST_BITS)):
+    with workprec(PRECISION + min(math.ceil(4 / sigma**2), MOST_BITS)):
         first, second = (_exceeds(ball(best), ball(sigma), mean, count) for mean in (2, 1))
         gain = first - ball(failure)
         return max(lower((gain / second).log()), 0.0) if gain > 0 else 0.0

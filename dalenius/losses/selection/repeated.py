@@ -28,9 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses import divergence
 from dalenius.losses.loss import Loss
@@ -105,7 +103,7 @@ class Geometrics(Repeated):
     @property
     def mean(self) -> float:
         """E[K], rounded up."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return upper(self._mean())
 
     def _mean(self) -> arb:
@@ -123,7 +121,7 @@ class Geometrics(Repeated):
         first, more = divergence.upper(base, alpha), _second(base, self.stop, orders)
         if first == math.inf:
             return math.inf
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             rest = self._mean().log() / ball(alpha - 1)
             return upper(ball(first) + ball(1 + self.shape) * ball(more) + rest)
 
@@ -137,7 +135,7 @@ class Poissons(Repeated):
     @property
     def mean(self) -> float:
         """μ, rounded up."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return upper(ball(self.number))
 
     def shift(self, base: Loss) -> Fraction:
@@ -149,10 +147,10 @@ class Poissons(Repeated):
         once = divergence.upper(base, alpha)
         if once == math.inf:
             return math.inf
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             near = Fraction(max(lower((1 / ball(alpha - 1)).log1p()), 0.0))
         failure = base.delta(near).upper
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             mean, rest = ball(self.number), ball(alpha - 1)
             # e^{(α−1)D} = μe^x(1 + e^{−μ−x}/μ), whose logarithm does not overflow.
             x = rest * (ball(once) + mean * ball(failure))
@@ -162,12 +160,12 @@ class Poissons(Repeated):
 @lru_cache(maxsize=256)
 def _second(base: Loss, stop: Fraction, orders: Orders) -> float:
     """The least (1 − 1/β)D⁰_β + log(1/γ)/β over the orders tried, rounded up."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         wide = -ball(stop).log()
         choices = [upper(wide)]
     for order in orders:
         known = divergence.upper(base, order)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             if known < math.inf:
                 choices.append(upper((1 - 1 / ball(order)) * ball(known) + wide / ball(order)))
     return min(choices)
@@ -181,7 +179,7 @@ def _shift(base: Loss, stop: Fraction) -> float:
     odds = stop / (1 - stop)
 
     def spare(shift: float) -> float:
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             allowed = lower(ball(shift).expm1() * ball(odds))
         return allowed - base.delta(Fraction(shift)).upper
 

@@ -23,8 +23,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Described, Parameter, amount
 from dalenius.losses.loss import Loss
@@ -63,14 +62,14 @@ class LocalRandomizer(Described, kind="local_randomizer"):
     def laplace(scale: Number) -> LocalRandomizer:
         """Laplace noise of `scale` on a value in [0, 1]: ε = 1/scale, γ = e^{−ε/2}."""
         epsilon = 1 / numbers.positive(scale, "scale")
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return LocalRandomizer(epsilon, blanket=_down(lower((-ball(epsilon) / 2).exp())))
 
     @staticmethod
     def hashing(epsilon: Number, *, buckets: int) -> LocalRandomizer:
         """A hash drawn at random, and randomized response on its `buckets`: γ = g/(e^ε + g − 1)."""
         limit, size = amount(epsilon, "epsilon"), numbers.count(buckets, "buckets", least=2)
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return LocalRandomizer(limit, blanket=_down(lower(size / (ball(limit).exp() + size - 1))))
 
     def directions(self) -> tuple[Worst, ...]:
@@ -89,7 +88,7 @@ def _down(value: float) -> Fraction:
 @lru_cache(maxsize=1024)
 def three_points(epsilon: Fraction, blanket: Fraction) -> Atoms:
     """The worst pair of one report; two points where the blanket says nothing."""
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         r = ball(epsilon).exp()
         if not ball(blanket) * (r + 1) > 2:
             return four_points(epsilon, Fraction(0))

@@ -26,8 +26,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-
+from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound, RelationMismatch
 from dalenius.losses.composition import Composition
 from dalenius.losses.discrete_laplace import DiscreteLaplace
@@ -175,7 +174,7 @@ def _categories(loss: Loss) -> int | None:
     if isinstance(loss, RandomizedResponse):
         return loss.categories if loss.categories > 2 else None
     if isinstance(loss, LocalRandomizer):
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             # k/(e^ε + k − 1) ≥ γ
             share = ball(loss.blanket / (1 - loss.blanket))
             least = max(3.0, upper(share * ball(loss.limit).expm1()))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import Interval, spread
 from dalenius.profiles.pair import Floats
@@ -30,7 +29,7 @@ def central_binomials(length: int) -> Enclosed:
     k = np.arange(rows * BLOCK, dtype=np.float64).reshape(rows, BLOCK)
     ratios = np.ones_like(k)
     ratios[:, 1:] = (2 * k[:, 1:] - 1) / (2 * k[:, 1:])
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         starts = [upper(_central_binomial(row * BLOCK)) for row in range(rows)]
     terms = np.array(starts)[:, None] * np.cumprod(ratios, axis=1)
     return spread(terms.ravel()[:length], 2 * BLOCK + 4)
@@ -45,7 +44,7 @@ def powers(base: Fraction, length: int) -> Enclosed:
     """base^k for k < length, 0 ≤ base < 1."""
     rows = -(-length // BLOCK)
     within = np.cumprod(np.concatenate([[1.0], np.full(BLOCK - 1, float(base))]))
-    with flint.ctx.workprec(BITS):
+    with workprec(BITS):
         starts = [upper(ball(base) ** (row * BLOCK)) for row in range(rows)]
     terms = np.array(starts)[:, None] * within
     return spread(terms.ravel()[:length], 2 * BLOCK + 4)

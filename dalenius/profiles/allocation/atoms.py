@@ -10,9 +10,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-import flint
-from flint import arb, fmpz
-
+from dalenius.arithmetic import arb, fmpz, workprec
 from dalenius.profiles.allocation.pair import Allocated
 from dalenius.profiles.atoms import NONE, Atom, Atoms, join
 from dalenius.profiles.balls import BITS, ball
@@ -36,7 +34,7 @@ def allocated(pair: Pair, steps: int) -> Pair:
 
 
 def _multiplied(pair: Atoms, steps: int) -> Atoms:
-    with flint.ctx.workprec(2 * BITS):
+    with workprec(2 * BITS):
         outcomes = [_outcome(atom) for atom in pair.atoms]
         if pair.missing[1] > 0:
             outcomes.append((arb(0), between(pair.missing), Fraction(0)))

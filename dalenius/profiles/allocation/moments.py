@@ -9,9 +9,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import flint
-from flint import arb
-
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import ball
 from dalenius.profiles.enclosure import Interval, between, interval
 from dalenius.profiles.pair import Pair
@@ -28,7 +26,7 @@ def whole_moment(pair: Pair, steps: int, order: int) -> Interval:
     logs = [(0.0, 0.0), (0.0, 0.0), *(pair.log_moment(float(j - 1)) for j in range(2, alpha + 1))]
     if any(math.isinf(high) for _, high in logs):
         return (0.0, math.inf)
-    with flint.ctx.workprec(1024):
+    with workprec(1024):
         series = [between(ends).exp() / math.factorial(j) for j, ends in enumerate(logs)]
         powers = [arb(1)]
         for n in range(1, alpha + 1):

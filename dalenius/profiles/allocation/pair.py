@@ -17,9 +17,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.profiles import integrals
 from dalenius.profiles.allocation.hull import hull
 from dalenius.profiles.allocation.moments import whole_moment
@@ -190,5 +190,5 @@ class Plain(Allocated):
 
 
 def _power(ends: Interval, times: int) -> Interval:
-    with flint.ctx.workprec(128):
+    with workprec(128):
         return mass(between(ends) ** times)

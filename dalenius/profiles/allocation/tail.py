@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import flint
 import numpy as np
 
+from dalenius.arithmetic import workprec
 from dalenius.profiles.allocation.law import SplitLaw
 from dalenius.profiles.allocation.outline import blocks
 from dalenius.profiles.balls import BITS, ball
@@ -41,7 +41,7 @@ def tail(law: SplitLaw, steps: int, most: float) -> Tail:
     """What values at the last point or above come to, as measures of total mass one."""
     low = float(np.sum(law.masses * law.spacing.points[:-1]))
     edge = law.spacing.last * law.spacing.step
-    with flint.ctx.workprec(2 * BITS):
+    with workprec(2 * BITS):
         off = 64 * U + 2 * law.looseness
         rounding = ball(1.0) + between((-off, off))
         top = ball(law.top) * rounding

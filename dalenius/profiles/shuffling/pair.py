@@ -23,10 +23,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Literal
 
-import flint
 import numpy as np
-from flint import arb
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.enclosure import ELEMENTARY, Interval, clip, interval, spread
 from dalenius.profiles.pair import Floats, Pair
@@ -85,7 +84,7 @@ class ShuffledPair(Pair):
 
     @cached_property
     def _top(self) -> float:
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             return interval(self._ratio.log() if self.largest is None else ball(self.largest))[1]
 
     @property
@@ -112,7 +111,7 @@ class ShuffledPair(Pair):
     @cached_property
     def _constants(self) -> tuple[float, float, float]:
         """r − 1, p(r − 1) and p, rounded to nearest."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             r = self._ratio
             p = self._kinds[0]
             return float(r - 1), float(p * (r - 1)), float(p)
@@ -120,7 +119,7 @@ class ShuffledPair(Pair):
     @cached_property
     def _kinds(self) -> tuple[arb, arb, arb]:
         """p, s and ρ."""
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             r, share = self._ratio, ball(self.share)
             free = 1 / (r + 1)
             if self.case == "blanket":
@@ -138,7 +137,7 @@ class ShuffledPair(Pair):
 
     @cached_property
     def _crowd(self) -> Crowd:
-        with flint.ctx.workprec(BITS):
+        with workprec(BITS):
             p, s, weight = self._kinds
             pairs, slope = float(2 * p / (1 - 2 * p)), (self._ratio + 1) / 2
             if self.case == "categories":
