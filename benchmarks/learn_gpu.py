@@ -2,8 +2,9 @@
 
     python benchmarks/learn_gpu.py [--out FILE] [--models gpt2 vit …] [--profile FOLDER] [--largest]
 
-Runs from source wherever torch, triton, numpy, cryptography and python-flint are; Opacus is measured where it
-can be imported. Prints the table last, and writes it to benchmarks/results/learn_gpu.md.
+Runs from source wherever torch, triton, numpy and scipy are; Opacus is measured where it can be imported.
+Prints the table last, and writes it to benchmarks/results/learn_gpu.md; learn_gpu_profile.md beside it says
+where the time of a compiled step goes.
 """
 
 from __future__ import annotations
