@@ -8,8 +8,11 @@
     rehearsal, costing, private   the run: rehearsed, charged, trained; fitting does it in one call
     attempts, journal, state      a run that is broken off goes on: the same noise, or another charge
     keeping, export               what is kept: a secret state, weights with their receipt
+    evaluation                    how well any model does on private rows, as charged releases
+    serving, shards               a model that is never published answers questions, each charged
+    rows, models                  rows and models of any kind, as these two see them
 
-Each name is loaded when first used, and torch with it: `pip install 'dalenius[learn]'`.
+Each name is loaded when first used, and torch with it where it trains: `pip install 'dalenius[learn]'`.
 """
 
 from __future__ import annotations
@@ -25,30 +28,38 @@ if TYPE_CHECKING:
     from dalenius.learn.adaptive import Quantile
     from dalenius.learn.averaging import Average
     from dalenius.learn.clipping import Absolute, Automatic, Flat, PerLayer
+    from dalenius.learn.evaluation.evaluating import evaluate
     from dalenius.learn.export import read_receipt
     from dalenius.learn.fitting import fit
     from dalenius.learn.optimizer import PrivateOptimizer
     from dalenius.learn.private import Private
     from dalenius.learn.replacing import replaced
+    from dalenius.learn.serving.ensemble import Ensemble
+    from dalenius.learn.serving.service import serve
 else:
     _HOMES = {
         "Absolute": "dalenius.learn.clipping",
         "Adam": "dalenius.learn.adam",
         "Automatic": "dalenius.learn.clipping",
         "Average": "dalenius.learn.averaging",
+        "Ensemble": "dalenius.learn.serving.ensemble",
         "Flat": "dalenius.learn.clipping",
         "PerLayer": "dalenius.learn.clipping",
         "Private": "dalenius.learn.private",
         "PrivateOptimizer": "dalenius.learn.optimizer",
         "Quantile": "dalenius.learn.adaptive",
+        "evaluate": "dalenius.learn.evaluation.evaluating",
         "fit": "dalenius.learn.fitting",
         "read_receipt": "dalenius.learn.export",
         "replaced": "dalenius.learn.replacing",
+        "serve": "dalenius.learn.serving.service",
     }
+    # Of models that anything made.
+    _ANY = {"Ensemble", "evaluate", "serve"}
     _get, __dir__ = lazy_names(__name__, _HOMES)
 
     def __getattr__(name: str) -> object:
-        if name in _HOMES and find_spec("torch") is None:
+        if name in _HOMES.keys() - _ANY and find_spec("torch") is None:
             raise MissingExtra(
                 "Private training needs PyTorch, which is not installed.",
                 remedy="Run pip install 'dalenius[learn]'.",
@@ -61,12 +72,15 @@ __all__ = [
     "Adam",
     "Automatic",
     "Average",
+    "Ensemble",
     "Flat",
     "PerLayer",
     "Private",
     "PrivateOptimizer",
     "Quantile",
+    "evaluate",
     "fit",
     "read_receipt",
     "replaced",
+    "serve",
 ]

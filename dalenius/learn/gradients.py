@@ -124,6 +124,8 @@ class Watched(nn.Module):
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
         self.rows: int | None = None
+        self.apart = False
+        """Whether rows may be missing, so that all it returns has to be of one row each."""
         self.lifts, self.gain, self._padding = False, 1.0, 0
         self.busy = self.bare = False
         """Whether a forward pass is under way, and whether results are left as they are: then a backward pass
@@ -173,13 +175,13 @@ class Watched(nn.Module):
 
     def _left(self, result: Tensor, rows: int) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
-        if self.weights is None:
-            return result if self.bare else Lifted.apply(result, self.gain, None)
-        if not result.dim() or len(result) != rows:
+        if self.apart and (not result.dim() or len(result) != rows):
             raise NotSound(
                 "The model returns something that is not one thing for each row.",
                 remedy="Return outputs with the batch as first dimension, and compute losses in the loop.",
             )
+        if self.weights is None:
+            return result if self.bare else Lifted.apply(result, self.gain, None)
         weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
         return Lifted.apply(result, self.gain, weights)
 

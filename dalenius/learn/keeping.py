@@ -33,16 +33,19 @@ class Kept(Costed):
     _still: Still | None
     _chance: Any
 
-    def export(self, path: str | os.PathLike[str]) -> None:
+    def export(self, path: str | os.PathLike[str], *, trained: bool = False) -> None:
         """Write weights and receipt, to publish: the averages, where the run keeps an average.
 
-        At any time, as the run is charged as a whole. Of several processes all call it, and the first writes.
+        With `trained` only parameters that were trained, such as an adapter's. At any time, as the run is
+        charged as a whole. Of several processes all call it, and the first writes.
         """
         self._check_still()
         average, model = self.average, self.model.inner
         steps, receipt = f"{self.steps} of {self.sampling.steps} steps", self.receipt
         said = replace(receipt, postprocessing=(*receipt.postprocessing, f"exported after {steps}"))
         state = whole(model.state_dict()) if average is None else average.published()
+        if trained:
+            state = {name: state[name] for name in self.model.names.values() if name in state}
         self.processes.first("weights", lambda: write_weights(path, state, said, steps=steps))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -124,6 +124,7 @@ class Private(Kept):
         self.chunk = CHUNK if chunk is None else numbers.count(chunk, "chunk")
         self._rows_each = self._views * (self.sampling.rows_per_unit or 1)
         self.optimizer, self.model = optimizer, Watched(model, rows_per_example=self._rows_each)
+        self.model.apart = self.sampling.rows_per_unit is not None
         check_parameters(self.model, optimizer)
         self._evaluations = evaluations(optimizer, self.processes.count)
         # A closure is evaluated on the whole batch at once.

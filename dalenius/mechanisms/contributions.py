@@ -69,7 +69,7 @@ def table(values: Any, width: int) -> NDArray[np.float64]:
 
 def kept(ids: Any, per_unit: int) -> NDArray[np.bool_]:
     """Which records stay when each unit may have `per_unit` of them."""
-    names, unit = _units(ids)
+    names, unit = units_of(ids)
     order = np.argsort(unit, kind="stable")
     place = _places(unit, order)
     hashes = np.array([_hash(name) for name in names], dtype=np.uint64)
@@ -132,7 +132,7 @@ def _number(value: object) -> float:
             return math.inf if value > 0 else -math.inf
 
 
-def _units(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
+def units_of(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
     """The different ids, and which of them each record has; ids of different types are different units."""
     found = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, dtype=object)
     if found.ndim != 1 or found.dtype.kind not in "biufSUO":

@@ -1,0 +1,8 @@
+"""Private evaluation: how well a model does on private rows, as charged releases with error bars.
+
+passes      every row's answer, a function of that row alone; the model is rehearsed on made-up rows
+tables      what a row adds to which counts, in whole steps: one unit of mass in each table
+bars        error bars of sums and shares of noisy counts
+metrics     accuracy, recall, confusion, calibration, AUC, mean loss from noisy counts: all of it free
+evaluating  `evaluate`: planned, charged, counted, released
+"""

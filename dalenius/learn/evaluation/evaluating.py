@@ -1,0 +1,215 @@
+"""`evaluate`: how well any model does on private rows, in one charge.
+
+    >>> import numpy as np
+    >>> x = np.arange(4000) % 7
+    >>> found = evaluate(lambda rows: rows > 3, (x, x > 2), classes=[False, True], epsilon=1)
+    >>> abs(found["accuracy"].value - 6 / 7) < 0.01, found.receipt.cost
+    (True, 'epsilon 1')
+
+The model, its classes, the metrics and all bounds are public: nothing of them is taken from the rows. A model
+that was trained on these rows without a charge of its own is private too: this does not cover it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius import noise
+from dalenius.errors import InvalidArgument
+from dalenius.learn.evaluation.metrics import Counted
+from dalenius.learn.evaluation.passes import SIZE, answered, made_up, rehearse
+from dalenius.learn.evaluation.planning import BINS, SCORES, check_outputs, planned
+from dalenius.learn.evaluation.tables import GRID, Plan
+from dalenius.learn.models import Answering, Outputs, at_rest
+from dalenius.learn.rows import Rows
+from dalenius.ledger.account import Account
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms import contributions
+from dalenius.mechanisms.additive import Additive
+from dalenius.mechanisms.gaussian import Gaussian
+from dalenius.mechanisms.laplace import Laplace
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.unit import Unit
+from dalenius.release import CONFIDENCE, EXACT, Cell, Receipt, Release
+
+Metric = Literal["accuracy", "recall", "confusion", "calibration", "ece", "auc", "loss"]
+NUMERICS = f"{EXACT}; a row's answer is computed at a place of its own in passes of one shape"
+
+
+@dataclass(frozen=True)
+class Scores(Mapping[str, Release]):
+    """Each metric as a release; one charge paid for all of them."""
+
+    releases: Mapping[str, Release]
+
+    @property
+    def receipt(self) -> Receipt:
+        """Of all of them, but for what was done afterwards."""
+        return replace(next(iter(self.releases.values())).receipt, postprocessing=())
+
+    @property
+    def loss(self) -> Loss:
+        """What they cost together."""
+        return self.receipt.loss
+
+    def __getitem__(self, metric: str) -> Release:
+        if metric not in self.releases:
+            raise InvalidArgument(
+                f"{metric!r} was not measured.", remedy=f"Name one of these: {', '.join(self.releases)}."
+            )
+        return self.releases[metric]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{release}" for release in self.releases.values())
+
+
+def evaluate(
+    model: Any,
+    dataset: Any,
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    metrics: Sequence[Metric] | Metric = "accuracy",
+    classes: Sequence[Cell] | int | None = None,
+    outputs: Outputs | None = None,
+    account: Account | None = None,
+    unit: Unit | None = None,
+    by: str = "",
+    purpose: str = "evaluation",
+    units: Any = None,
+    rows_per_unit: int | None = None,
+    loss: Literal["log", "squared", "absolute"] | None = None,
+    loss_bound: Number | None = None,
+    bins: int = BINS,
+    score_bins: int = SCORES,
+    batch_size: int | None = None,
+    synthetic: Any = None,
+    collate: Callable[[list[Any]], Any] | None = None,
+    confidence: Number = CONFIDENCE,
+) -> Scores:
+    """Metrics of a torch module, of what has `predict`, or of a function, on rows of (inputs, target).
+
+    All are counted at once and charged as one. `units` says whose each row is: of each `rows_per_unit` count.
+    """
+    asked = (metrics,) if isinstance(metrics, str) else tuple(dict.fromkeys(metrics))
+    plan = planned(asked, classes, loss, loss_bound, bins, score_bins)
+    answering = Answering(model, outputs, plan.classes)
+    check_outputs(answering, plan)
+    per_unit = _rows_per_unit(units, rows_per_unit)
+    whom = _whom(account, unit)
+    law = _noise(plan, per_unit, whom, epsilon, delta)
+    sure = numbers.confidence(confidence)
+    rows = Rows(dataset, collate=collate)
+    rows.check_labels(plan.classes)
+    with at_rest(model):
+        size = _rehearsed(answering, rows, synthetic, batch_size)
+
+        def counted() -> dict[str, Release]:
+            kept = np.ones(len(rows), bool)
+            if units is not None:
+                contributions.same_length(units, len(rows))
+                kept = contributions.kept(units, per_unit)
+            totals = plan.totals(answered(answering, rows, size), rows.targets(), kept)
+            noisy: NDArray[np.object_] = np.add(totals, law.draw(totals.size), dtype=object)
+            ends = np.cumsum([0, *plan.sizes.values()])
+            tables = {name: noisy[a:b] for name, a, b in zip(plan.sizes, ends, ends[1:], strict=False)}
+            found = Counted(plan, tables, law, float(1 - sure))
+            promised = numbers.delta(delta) if isinstance(law, Gaussian) else None
+            receipt = replace(_receipt(law, plan, asked, whom, per_unit, units is not None), delta=promised)
+            return {metric: _release(found, metric, receipt, sure) for metric in asked}
+
+        return Scores(_charged(counted, law.loss, account, by, purpose))
+
+
+def _charged(
+    counted: Callable[[], dict[str, Release]], loss: Loss, account: Account | None, by: str, purpose: str
+) -> dict[str, Release]:
+    """On disk before a row is read."""
+    if account is None:
+        return counted()
+    with account.reserve(loss, by=by, purpose=purpose) as reservation:
+        found = counted()
+        for release in found.values():
+            reservation.check(release)
+        line = reservation.line()
+        reservation.end("commit")
+    return {metric: account.signed(release.charged(line)) for metric, release in found.items()}
+
+
+def _release(found: Counted, metric: str, receipt: Receipt, sure: Fraction) -> Release:
+    columns, measures = found.measure(metric)
+    noted = replace(receipt, postprocessing=(f"{metric} of the noisy counts",))
+    return Release({k: tuple(v) for k, v in columns.items()}, measures[::-1], noted, sure)
+
+
+def _receipt(
+    law: Additive, plan: Plan, asked: Sequence[str], whom: Unit | None, per_unit: int, by_hash: bool
+) -> Receipt:
+    each = (
+        f"at most {per_unit} rows per unit, chosen by a hash of its id" if by_hash else "each row is a unit"
+    )
+    clipped = (f"losses clipped to [0, {float(plan.bound):g}]",) if plan.loss else ()
+    return Receipt(
+        loss=law.loss,
+        mechanism=law.to_json(),
+        numerics=NUMERICS,
+        unit=whom,
+        bounds=(f"one charge for {', '.join(asked)}", each, *clipped),
+        tainted=noise.tainted(),
+    )
+
+
+def _noise(plan: Plan, per_unit: int, whom: Unit | None, epsilon: Number, delta: Number) -> Additive:
+    """The law that reaches less far; Laplace noise needs no δ."""
+    bound = plan.sensitivity(per_unit, "add_remove" if whom is None else whom.relation)
+    given: dict[str, Any] = {"epsilon": epsilon, "sensitivity": bound, "grid": GRID, "exact": True}
+    laws: list[Additive] = [Laplace.calibrate(**given)]
+    if numbers.delta(delta):
+        laws.append(Gaussian.calibrate(delta=delta, **given))
+    return min(laws, key=lambda law: law.error())
+
+
+def _rehearsed(answering: Answering, rows: Rows, synthetic: Any, batch_size: int | None) -> int:
+    """How many rows a pass has; rows of which none can be made up go one by one."""
+    made = made_up(rows.form()) if synthetic is None else synthetic
+    usual = 1 if made is None else SIZE
+    size = usual if batch_size is None else numbers.count(batch_size, "batch_size", most=2**20)
+    if made is not None:
+        rehearse(answering, made, size)
+    elif size > 1:
+        raise InvalidArgument(
+            "Rows of this kind cannot be made up, so that it is not known whether the model mixes them.",
+            remedy="Pass synthetic=…, two or more made-up rows of inputs, or leave batch_size out.",
+        )
+    return size
+
+
+def _rows_per_unit(units: Any, rows_per_unit: int | None) -> int:
+    if (units is None) != (rows_per_unit is None):
+        raise InvalidArgument(
+            "units and rows_per_unit go together.",
+            remedy="Pass both: to whom each row belongs, and how many rows of one count at most.",
+        )
+    return 1 if rows_per_unit is None else numbers.count(rows_per_unit, "rows_per_unit", most=10**6)
+
+
+def _whom(account: Account | None, unit: Unit | None) -> Unit | None:
+    if unit is not None and account is not None and unit != account.unit:
+        raise InvalidArgument(
+            f"This evaluation is for {unit}; the account is for {account.unit}.",
+            remedy="Leave unit out, or charge an account of that unit.",
+        )
+    return unit if account is None else account.unit
