@@ -11,6 +11,8 @@
     evaluation                    how well any model does on private rows, as charged releases
     serving, shards               a model that is never published answers questions, each charged
     rows, models                  rows and models of any kind, as these two see them
+    tuning                        the best of a secret number of runs, for the price of a few
+    pate                          a student of noisy votes: teachers of any kind, of scikit-learn or torch
 
 Each name is loaded when first used, and torch with it where it trains: `pip install 'dalenius[learn]'`.
 """
@@ -24,6 +26,7 @@ from dalenius._lazy import lazy_names
 from dalenius.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from dalenius.learn import pate as pate
     from dalenius.learn.adam import Adam
     from dalenius.learn.adaptive import Quantile
     from dalenius.learn.averaging import Average
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from dalenius.learn.replacing import replaced
     from dalenius.learn.serving.ensemble import Ensemble
     from dalenius.learn.serving.service import serve
+    from dalenius.learn.tuning import Tuned, tune, tuning_loss
 else:
     _HOMES = {
         "Absolute": "dalenius.learn.clipping",
@@ -48,14 +52,18 @@ else:
         "Private": "dalenius.learn.private",
         "PrivateOptimizer": "dalenius.learn.optimizer",
         "Quantile": "dalenius.learn.adaptive",
+        "Tuned": "dalenius.learn.tuning",
         "evaluate": "dalenius.learn.evaluation.evaluating",
         "fit": "dalenius.learn.fitting",
+        "pate": "dalenius.learn.pate",
         "read_receipt": "dalenius.learn.export",
         "replaced": "dalenius.learn.replacing",
         "serve": "dalenius.learn.serving.service",
+        "tune": "dalenius.learn.tuning",
+        "tuning_loss": "dalenius.learn.tuning",
     }
     # Of models that anything made.
-    _ANY = {"Ensemble", "evaluate", "serve"}
+    _ANY = {"Ensemble", "Tuned", "evaluate", "pate", "serve", "tune", "tuning_loss"}
     _get, __dir__ = lazy_names(__name__, _HOMES)
 
     def __getattr__(name: str) -> object:
@@ -78,9 +86,12 @@ __all__ = [
     "Private",
     "PrivateOptimizer",
     "Quantile",
+    "Tuned",
     "evaluate",
     "fit",
     "read_receipt",
     "replaced",
     "serve",
+    "tune",
+    "tuning_loss",
 ]

@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.mechanisms import contributions
+from dalenius.noise.stream import StreamKey
 from dalenius.privacy import numbers
 
 MOST = 10**6
 """Shards at most."""
+COINS = 0
+"""The path of the stream that rows without a unit have their coins from."""
 Numbers = NDArray[np.int64]
 
 
@@ -33,16 +36,21 @@ def shards(rows: int, count: int, *, units: Any = None, key: bytes | None = None
     With the same key a unit has the same shard again, wherever it is listed.
     """
     many = numbers.count(count, "count", most=MOST)
-    if units is None:
-        places = np.asarray(noise.uniform(many, rows), dtype=np.int64)
-    else:
-        contributions.same_length(units, rows)
-        names, unit = contributions.units_of(units)
-        secret = fresh_key() if key is None else key
-        of_names = np.array([_shard(name, many, secret) for name in names], dtype=np.int64)
-        places = of_names[unit] if names else np.empty(0, np.int64)
+    places = shard_numbers(rows, many, units=units, key=key)
     order = np.argsort(places, kind="stable").astype(np.int64)
     return np.split(order, np.searchsorted(places[order], np.arange(1, many)))
+
+
+def shard_numbers(rows: int, count: int, *, units: Any = None, key: bytes | None = None) -> Numbers:
+    """The number of each row's shard, from 0 on."""
+    secret = fresh_key() if key is None else key
+    if units is None:
+        words = StreamKey(secret, tainted=False).stream(COINS).words(rows, np.uint64)
+        return (words % np.uint64(count)).astype(np.int64)
+    contributions.same_length(units, rows)
+    names, unit = contributions.units_of(units)
+    places = np.array([_shard(name, count, secret) for name in names], dtype=np.int64)
+    return places[unit] if names else np.empty(0, np.int64)
 
 
 def fresh_key() -> bytes:
@@ -51,6 +59,6 @@ def fresh_key() -> bytes:
 
 
 def _shard(name: str, count: int, key: bytes) -> int:
-    """As good as uniform: 128 bits are divided among a million at most."""
+    """As good as uniform: 128 bits, or 64 for a row, are divided among a million at most."""
     digest = blake2b(name.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
     return int.from_bytes(digest, "little") % count

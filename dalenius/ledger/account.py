@@ -23,6 +23,7 @@ from dalenius.ledger import balances
 from dalenius.ledger.balances import RULE, Cell, Noted
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
+from dalenius.ledger.closing import check_open
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.fitting import largest
 from dalenius.ledger.owner import Owner
@@ -161,6 +162,7 @@ class Account:
             raise self._refusal(asked, per_unit, found.allowance) from None
 
     def _charge(self, loss: Loss, per_unit: int, event: str, by: str, purpose: str, note: str) -> Entry:
+        check_open()
         _texts(by=by, purpose=purpose, note=note)
         # Measured before the ledger is held; a refusal is explained after it.
         asked = self._asked(loss, per_unit, by, purpose, note)

@@ -18,8 +18,8 @@ import numpy as np
 
 from dalenius.errors import InvalidArgument
 from dalenius.learn.models import Answering, Answers, Outputs, at_rest
+from dalenius.learn.quiet import chance
 from dalenius.learn.rows import Rows
-from dalenius.learn.serving.chance import own_chance
 from dalenius.learn.shards import shards
 from dalenius.privacy import numbers
 from dalenius.release import Cell
@@ -88,7 +88,7 @@ class Ensemble:
 
 def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
     """None where it fails."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"), own_chance():
+    with warnings.catch_warnings(), np.errstate(all="ignore"), chance():
         warnings.simplefilter("ignore")
         try:
             given = rows.part(part)
@@ -101,7 +101,7 @@ def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
 
 def _said(model: Any, questions: Any, size: int, outputs: Outputs | None, classes: Sequence[Cell]) -> Answers:
     nothing = Answers.none(size, len(classes))
-    with warnings.catch_warnings(), np.errstate(all="ignore"), own_chance():
+    with warnings.catch_warnings(), np.errstate(all="ignore"), chance():
         warnings.simplefilter("ignore")
         try:
             with at_rest(model):

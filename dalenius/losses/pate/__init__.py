@@ -5,8 +5,8 @@
     4.983306406
 
 `GNMax` and `LNMax` are what a ledger charges for each answer, `confident_votes` for answers behind a
-test of consensus: none looks at the votes. `Votes` knows a smaller figure that does, and gives it away only
-`sanitized`, for a charge of its own.
+test of consensus: none looks at the votes. `Votes` and `ConfidentVotes` know a smaller figure that does, and
+give it away only `sanitized`, for a charge of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dalenius.losses.pate.agreed import ConfidentVotes
     from dalenius.losses.pate.confident import confident_votes
     from dalenius.losses.pate.gnmax import GNMax
     from dalenius.losses.pate.lnmax import LNMax
@@ -26,6 +27,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "ConfidentVotes": "dalenius.losses.pate.agreed",
             "GNMax": "dalenius.losses.pate.gnmax",
             "LNMax": "dalenius.losses.pate.lnmax",
             "Sanitized": "dalenius.losses.pate.sanitizer",
@@ -36,4 +38,13 @@ else:
         },
     )
 
-__all__ = ["GNMax", "LNMax", "Sanitized", "Sanitizer", "SmoothGaussian", "Votes", "confident_votes"]
+__all__ = [
+    "ConfidentVotes",
+    "GNMax",
+    "LNMax",
+    "Sanitized",
+    "Sanitizer",
+    "SmoothGaussian",
+    "Votes",
+    "confident_votes",
+]

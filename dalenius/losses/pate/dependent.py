@@ -14,8 +14,10 @@ with q (docs/amplification/pate.md), so that an upper bound on q will do.
 
 The other way. By the same steps, with (1−q′)^λ ≤ 1,
     D_λ(p′‖p) ≤ log((1−q)^{1−λ} + (qe^{ε₂})^{c(μ₁−λ)/(μ₁−1)} e^{(λ−1)ε₁})/(λ−1),
-which grows with q. The figure is the greater of both, and never above λ/σ², which holds for all votes. It
-speaks of one data set and its neighbours: it is no differential privacy, and itself tells of the data.
+which grows with q. Or by Theorem 6 about the neighbour: its lead is g − 2 at least, so its q′ is at most that
+of g − 2, whoever wins there. The figure is the greater of both ways, with the lesser bound on the second, and
+never above λ/σ², which holds for all votes. It speaks of one data set and its neighbours: it is no
+differential privacy, and itself tells of the data.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ from dalenius.profiles.balls import BITS, ball, lower, upper
 UNITS = 2**20
 """A figure is a whole number of these parts of λ/σ², rounded up."""
 
+STEP = 2
+"""Votes by which a neighbour's lead may be less."""
+
 Ints = NDArray[np.int64]
 
 
@@ -47,11 +52,14 @@ def table(teachers: int, classes: int, scale: Fraction, order: Fraction) -> Ints
 def _units(gap: int, classes: int, scale: Fraction, order: Fraction) -> int:
     with workprec(BITS):
         q = runner_up(gap, classes, scale)
-        both = [bound(q, scale, order) for bound in (forward, backward)]
-        known = [value for value in both if value is not None]
-        if len(known) < 2:
+        back = [backward(q, scale, order)]
+        if gap >= STEP:
+            back.append(forward(runner_up(gap - STEP, classes, scale), scale, order))
+        there, ways = forward(q, scale, order), [way for way in back if way is not None]
+        if there is None or not ways:
             return UNITS
-        share = upper(max(known, key=upper) * ball(scale**2 / order) * UNITS)
+        worse = max(there, min(ways, key=upper), key=upper)
+        share = upper(worse * ball(scale**2 / order) * UNITS)
         return min(-int(-share // 1), UNITS) if share < UNITS else UNITS
 
 

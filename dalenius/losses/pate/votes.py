@@ -16,6 +16,8 @@ bounds how much the sum changes for neighbours of data sets d steps away, and U_
 grow by at most a factor 1/θ and let j(u) be the first level not below u. Then S = s_J with
 J = max(0, max_d j(U_d) − d) is at least U_0 ≥ |f − f′|, and J and J′ differ by at most 1: what `smooth` asks.
 No other condition on b is needed. All of it is in whole numbers, so nothing is lost to rounding.
+
+`rounded` is for noise that is rounded to whole votes: leads are counted one vote short (`agreed`).
 """
 
 from __future__ import annotations
@@ -53,19 +55,20 @@ class Votes:
     __slots__ = ("__leads", "classes", "one", "queries", "teachers")
 
     def __init__(
-        self, counts: ArrayLike, *, teachers: int, scale: Number, relation: Relation = "add_remove"
+        self,
+        counts: ArrayLike,
+        *,
+        teachers: int,
+        scale: Number,
+        relation: Relation = "add_remove",
+        rounded: bool = False,
     ) -> None:
-        rows = np.asarray(counts)
         self.teachers = numbers.count(teachers, "teachers", most=MOST_TEACHERS)
         self.one = GNMax(numbers.exact(scale, "scale"), relation=relation)
-        if rows.ndim != 2 or rows.shape[0] < 1 or rows.shape[1] < 2 or rows.dtype.kind not in "iu":
-            raise _malformed()
-        if (rows < 0).any() or (rows > self.teachers).any() or (rows.sum(axis=1) != self.teachers).any():
-            raise _malformed()
-        self.queries, self.classes = int(rows.shape[0]), int(rows.shape[1])
-        best = np.partition(rows.astype(np.int64), -2, axis=1)
-        leads = np.bincount(best[:, -1] - best[:, -2], minlength=self.teachers + 1)
-        self.__leads: Ints = leads.astype(np.int64)
+        best = ranked(counts, self.teachers)
+        self.queries, self.classes = len(best), int(best.shape[1])
+        lead = np.maximum(best[:, -1] - best[:, -2] - int(rounded), 0)
+        self.__leads: Ints = np.bincount(lead, minlength=self.teachers + 1).astype(np.int64)
 
     @property
     def loss(self) -> Loss:
@@ -74,17 +77,11 @@ class Votes:
 
     def sanitized(self, by: Sanitizer) -> Sanitized:
         """The figure with noise. Charge `by.loss` before each call; the queries were fixed beforehand."""
-        if by.relation != self.one.relation:
-            raise RelationMismatch(
-                "The figure is to be released under another relation than the votes have.",
-                remedy=f"Make the Sanitizer with relation={self.one.relation!r}.",
-            )
-        if by.scale * self.queries * UNITS > MOST_NOISE:
-            raise InvalidArgument("scale is too large for so many queries.", remedy="Choose a smaller scale.")
+        check_release(by, self.one.relation, self.queries)
         figures = table(self.teachers, self.classes, self.one.scale, by.order)
         smooth = Fraction(_smooth(figures, self.__leads, by.ratio), FINE)
         total = int(self.__leads @ figures) + math.ceil(by.shift * smooth)
-        total += _drawn(by.scale * smooth)
+        total += drawn(by.scale * smooth)
         unit = by.order / self.one.scale**2 / UNITS
         value = min(max(total, 0), self.queries * UNITS) * unit
         return Sanitized(
@@ -99,12 +96,38 @@ class Votes:
         self.__reduce__()
 
     def __reduce__(self) -> NoReturn:
-        raise NotSound(
-            "Votes are private and are not written anywhere.", remedy="Keep the loss, which is public."
+        kept_private()
+
+
+def ranked(counts: ArrayLike, teachers: int) -> Ints:
+    """Counts that add up to the teachers, the two largest of each row last."""
+    rows = np.asarray(counts)
+    if rows.ndim != 2 or rows.shape[0] < 1 or rows.shape[1] < 2 or rows.dtype.kind not in "iu":
+        raise _malformed()
+    if (rows < 0).any() or (rows > teachers).any() or (rows.sum(axis=1) != teachers).any():
+        raise _malformed()
+    return np.partition(rows.astype(np.int64), -2, axis=1)
+
+
+def check_release(by: Sanitizer, relation: Relation, queries: int) -> None:
+    """Refuse what does not fit votes under a relation, or is more noise than can be drawn."""
+    if by.relation != relation:
+        raise RelationMismatch(
+            "The figure is to be released under another relation than the votes have.",
+            remedy=f"Make the Sanitizer with relation={relation!r}.",
         )
+    if by.scale * queries * UNITS > MOST_NOISE:
+        raise InvalidArgument("scale is too large for so many queries.", remedy="Choose a smaller scale.")
 
 
-def _drawn(scale: Fraction) -> int:
+def kept_private() -> NoReturn:
+    """Refuse to write votes."""
+    raise NotSound(
+        "Votes are private and are not written anywhere.", remedy="Keep the loss, which is public."
+    )
+
+
+def drawn(scale: Fraction) -> int:
     """Rounded Gaussian noise. The scale is private: no table of it is kept, to be met again in less time."""
     found = int(Sampler(gaussian.RoundedGaussian(scale)).draw(1)[0])
     gaussian.forget()
@@ -113,13 +136,13 @@ def _drawn(scale: Fraction) -> int:
 
 def _smooth(figures: Ints, leads: Ints, ratio: Fraction) -> int:
     """S in fine units."""
-    levels = _levels(int(leads.sum()) * UNITS, ratio)
+    steps = levels(int(leads.sum()) * UNITS, ratio)
     changes = _spread(figures, np.zeros_like(figures))
     most, first, d = int(changes.max()), 0, 0
     while True:
-        first = max(first, bisect_left(levels, int(leads @ changes) * FINE) - d)
+        first = max(first, bisect_left(steps, int(leads @ changes) * FINE) - d)
         if int(changes.min()) == most:
-            return levels[first]
+            return steps[first]
         changes, d = _widened(changes), d + 1
 
 
@@ -141,7 +164,7 @@ def _widened(values: Ints) -> Ints:
     return widest
 
 
-def _levels(most: int, ratio: Fraction) -> list[int]:
+def levels(most: int, ratio: Fraction) -> list[int]:
     """From the least level to one not below `most` units, each at most 1/ratio times the one before."""
     found = [int(FINE / SLACK)]
     while found[-1] < most * FINE:

@@ -28,6 +28,8 @@ from dalenius.profiles.rounding import U, ceiling, floor
 
 FEW = 4
 """Up to so many values of a profile are evaluated one by one."""
+PER_DOUBLING = 32
+"""Orders at which divergences are known, for each time that the order doubles."""
 KNOTS, LEVEL = 48, 0.4
 """Of a profile: how many knots, and what share of δ is left from one to the next."""
 
@@ -162,10 +164,24 @@ def _knots(loss: Loss, count: int) -> tuple[Floats, Floats]:
 
 
 def log_moment(loss: Loss, runs: Repeated, order: float) -> float:
-    """tD_{1+t} from above: no more than at a later order, since divergences grow with the order."""
-    here = runs.renyi(loss, 1 + Fraction(order), FINE)
-    later = [size for place, size in _landmarks(loss, runs) if place >= order]
-    return order * min([here, *later]) * (1 + 2 * U)
+    """tD_{1+t} from above: the chord between two orders, as it is convex in t (a logarithm of moments).
+
+    No more than D at a later order, either, since divergences grow with the order.
+    """
+    place = math.floor(PER_DOUBLING * math.log2(order))
+    low, high = (math.exp2(k / PER_DOUBLING) for k in (place, place + 1))
+    start, end = (mark * _divergence(loss, runs, mark) for mark in (low, high))
+    if end < math.inf and low <= order <= high:
+        here = (start * (high - order) + end * (order - low)) / (high - low)
+    else:
+        here = order * runs.renyi(loss, 1 + Fraction(order), FINE)
+    later = [order * size for mark, size in _landmarks(loss, runs) if mark >= order]
+    return min([here, *later]) * (1 + 16 * U)
+
+
+@lru_cache(maxsize=4096)
+def _divergence(loss: Loss, runs: Repeated, order: float) -> float:
+    return runs.renyi(loss, 1 + Fraction(order), FINE)
 
 
 @lru_cache(maxsize=64)

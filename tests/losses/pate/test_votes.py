@@ -20,7 +20,7 @@ from dalenius.losses import Renyi
 from dalenius.losses.pate import GNMax, Sanitizer, Votes
 from dalenius.losses.pate import votes as module
 from dalenius.losses.pate.dependent import UNITS, table
-from dalenius.losses.pate.votes import FINE, _levels, _smooth
+from dalenius.losses.pate.votes import FINE, _smooth, levels
 from dalenius.noise import draws, gaussian
 from dalenius.noise.sampler import Sampler
 
@@ -74,15 +74,15 @@ def test_what_is_released_moves_no_further_than_the_reach(ratio):
 def test_the_reach_has_room_for_the_rounding_of_the_shift():
     # The least smooth sensitivity is so large that a unit, what rounding may add, is below that room.
     by = Sanitizer(order=2, scale=3, ratio=0.9)
-    least = Fraction(_levels(1, by.ratio)[0], FINE)
+    least = Fraction(levels(1, by.ratio)[0], FINE)
     assert (by.loss.reach - 1 - by.shift * (1 / by.ratio - 1)) * least >= 1
 
 
 def test_levels_grow_by_no_more_than_the_ratio():
     for ratio in (Fraction(1, 2), Fraction(97, 100), Fraction(9999, 10000)):
-        levels = _levels(10**6, ratio)
-        assert all(a < b <= a / ratio for a, b in itertools.pairwise(levels))
-        assert levels[-1] >= 10**6 * FINE
+        found = levels(10**6, ratio)
+        assert all(a < b <= a / ratio for a, b in itertools.pairwise(found))
+        assert found[-1] >= 10**6 * FINE
 
 
 def test_the_loss_is_that_of_all_votes():

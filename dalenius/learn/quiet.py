@@ -1,0 +1,68 @@
+"""Around other people's code that sees private data: silence, and chance of its own.
+
+What it prints, or warns of, tells of the data. Python's own streams and warnings are covered; what a library
+writes to a file or from C is the caller's. A generator that all models draw from would carry something of
+one part of the data into the next model: how much the former had drawn. Nothing here draws from them.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+from dalenius import noise
+
+GENERATORS = (
+    ("random", "getstate", "setstate", "seed"),
+    ("numpy.random", "get_state", "set_state", "seed"),
+    ("torch", "get_rng_state", "set_rng_state", "manual_seed"),
+    ("torch.cuda", "get_rng_state_all", "set_rng_state_all", "manual_seed_all"),
+)
+"""Modules with a generator that all of a process share, and how it is read, written and sown."""
+SEEDS = 2**32
+"""Seeds are below this."""
+
+
+class _Nowhere(io.TextIOBase):
+    """A stream that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        """As if it were written."""
+        return len(text)
+
+    def writable(self) -> bool:
+        """It takes everything."""
+        return True
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing is printed and nobody is warned."""
+    with redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def chance(seed: int | None = None) -> Iterator[None]:
+    """Generators that libraries share begin at `seed`, or at a fresh one; afterwards they are as before."""
+    seed = int(noise.uniform(SEEDS, 1)[0]) if seed is None else seed
+    there = [one for one in GENERATORS if _awake(one[0])]
+    kept: list[Any] = [getattr(sys.modules[name], read)() for name, read, _, _ in there]
+    for name, _, _, sow in there:
+        getattr(sys.modules[name], sow)(seed)
+    try:
+        yield
+    finally:
+        for (name, _, write, _), state in zip(there, kept, strict=True):
+            getattr(sys.modules[name], write)(state)
+
+
+def _awake(name: str) -> bool:
+    """Whether a module is loaded; that of a GPU, whether it was used."""
+    module = sys.modules.get(name)
+    return module is not None and (name != "torch.cuda" or module.is_initialized())
