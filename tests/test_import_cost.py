@@ -22,6 +22,7 @@ THIRD_PARTY = {
     "scipy",
     "sqlglot",
     "torch",
+    "sklearn",
     "typer",
 }
 
@@ -37,6 +38,7 @@ def loaded_by(statement: str) -> set[str]:
     [
         "import dalenius",
         "import dalenius.learn",
+        "import dalenius.learn.tabular",
         "import dalenius.losses",
         "import dalenius.privacy",
         "import dalenius.noise",

@@ -112,6 +112,15 @@ EXPORTED = {
         "WithoutReplacement",
         "read",
     },
+    "dalenius.learn.tabular": {
+        "BoostedTrees",
+        "CategoricalNB",
+        "GaussianNB",
+        "KMeans",
+        "LinearRegression",
+        "LogisticRegression",
+        "PCA",
+    },
     "dalenius.ledger": {
         "Account",
         "Anchor",

@@ -13,6 +13,7 @@
     rows, models                  rows and models of any kind, as these two see them
     tuning                        the best of a secret number of runs, for the price of a few
     pate                          a student of noisy votes: teachers of any kind, of scikit-learn or torch
+    tabular                       models of tables as scikit-learn has them; these need no torch
 
 Each name is loaded when first used, and torch with it where it trains: `pip install 'dalenius[learn]'`.
 """
@@ -61,9 +62,10 @@ else:
         "serve": "dalenius.learn.serving.service",
         "tune": "dalenius.learn.tuning",
         "tuning_loss": "dalenius.learn.tuning",
+        "tabular": "dalenius.learn.tabular",
     }
     # Of models that anything made.
-    _ANY = {"Ensemble", "Tuned", "evaluate", "pate", "serve", "tune", "tuning_loss"}
+    _ANY = {"Ensemble", "Tuned", "evaluate", "pate", "serve", "tabular", "tune", "tuning_loss"}
     _get, __dir__ = lazy_names(__name__, _HOMES)
 
     def __getattr__(name: str) -> object:

@@ -1,0 +1,258 @@
+"""What all estimators share: parameters as scikit-learn reads them, a promise, a charge, a receipt.
+
+scikit-learn is not imported: an estimator has the methods that its tools ask for (`get_params`, `set_params`,
+`fit`, `score`, tags), so that pipelines, searches and `clone` take it as one of theirs. A clone charges the
+same account. Whoever fits again, also inside of a search, pays again.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from inspect import signature
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dalenius import noise
+from dalenius.errors import InvalidArgument, RelationMismatch
+from dalenius.learn.tabular.columns import Columns, read_columns, same_length, width_of
+from dalenius.learn.tabular.promise import Promise
+from dalenius.learn.tabular.sums import Floats
+from dalenius.ledger.account import Account
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.contributions import kept
+from dalenius.privacy import numbers
+from dalenius.privacy.unit import read_relation
+from dalenius.release.receipt import EXACT, Receipt
+
+
+class Estimator(ABC):
+    """A model that is fitted under a promise. `receipt_`, `loss_` and `spent_` are there after a fit."""
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    account: Any
+    relation: Any
+    rows_per_unit: Any
+    by: str
+    kind: ClassVar[str]
+    purpose: ClassVar[str]
+    receipt_: Receipt
+    loss_: Loss
+    spent_: Loss
+    n_features_in_: int
+    _columns: Columns
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, *, units: Any = None) -> Self:
+        """Read the rows once, under the promise."""
+
+    # Parameters.
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return sorted(name for name in signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What it was made with."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change what it was made with."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise InvalidArgument(
+                    f"{type(self).__name__} has no parameter {name!r}.",
+                    remedy=f"Pass one of {', '.join(self._names())}.",
+                )
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(**self.get_params())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "receipt_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator, in its own words."""
+        tags = import_module("sklearn.utils")
+        found = tags.Tags(
+            estimator_type=self.kind, target_tags=tags.TargetTags(required=self.kind in SUPERVISED)
+        )
+        found.input_tags.allow_nan = True
+        found.non_deterministic = True
+        if self.kind == "classifier":
+            found.classifier_tags = tags.ClassifierTags(poor_score=True)
+        if self.kind == "regressor":
+            found.regressor_tags = tags.RegressorTags(poor_score=True)
+        if hasattr(self, "transform"):
+            found.transformer_tags = tags.TransformerTags()
+        return found
+
+    def __repr__(self) -> str:
+        default = signature(type(self)).parameters
+        stated = {k: v for k, v in self.get_params().items() if v is not default[k].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in stated.items())})"
+
+    # A fit.
+
+    def _promise(self) -> Promise:
+        """What is promised, by public parameters alone."""
+        if self.epsilon is None:
+            raise InvalidArgument(
+                f"{type(self).__name__} needs epsilon: how much the fit may reveal.",
+                remedy="Pass epsilon=1, and delta=1e-6 where a small chance of failure is allowed.",
+            )
+        return Promise(
+            numbers.epsilon(self.epsilon),
+            numbers.delta(self.delta),
+            self._relation(),
+            numbers.count(self.rows_per_unit, "rows_per_unit", most=10**6),
+        )
+
+    def _bounds(self) -> Any:
+        """The least and the most of each column."""
+        return self.bounds
+
+    def _relation(self) -> Any:
+        if self.account is not None and not isinstance(self.account, Account):
+            raise InvalidArgument("account must be an Account.", remedy="Pass ledger.account(…), or nothing.")
+        if self.relation is not None:
+            asked = read_relation(self.relation)
+            if self.account is not None and asked != self.account.unit.relation:
+                raise RelationMismatch(
+                    f"The account is for {self.account.unit.relation} and relation is {asked}.",
+                    remedy="Leave relation out: it is then the account's.",
+                )
+            return asked
+        return "add_remove" if self.account is None else self.account.unit.relation
+
+    def _read(self, data: Any, *, centered: bool = False, **more: Any) -> None:
+        """Check what is public of a table: its columns and their bounds, and that lengths agree."""
+        self.n_features_in_ = width_of(data)
+        norms = {name: getattr(self, name, None) for name in ("l1_norm", "l2_norm")}
+        self._columns = read_columns(self._bounds(), self.n_features_in_, centered=centered, **norms)
+        for name, other in more.items():
+            if other is not None:
+                same_length(data, other, name)
+
+    @contextmanager
+    def _charged(
+        self, promise: Promise, loss: Loss, how: str, *bounds: str, numerics: str = EXACT
+    ) -> Iterator[None]:
+        """Charge before data is read; the receipt is there when all went well."""
+        most = promise.rows
+        stated = (*bounds, *(() if most == 1 else (f"at most {most} rows per unit",)))
+        receipt = Receipt(
+            loss=loss,
+            mechanism=how,
+            numerics=numerics,
+            bounds=("columns held within their stated bounds", *stated),
+            tainted=noise.tainted(),
+            delta=promise.delta,
+        )
+        if self.account is None:
+            yield
+        else:
+            with self.account.reserve(loss, by=self.by, purpose=self.purpose) as reservation:
+                receipt = replace(receipt, unit=self.account.unit_for(loss), entry=reservation.line())
+                yield
+                reservation.end("commit")
+        self.receipt_, self.loss_, self.spent_ = receipt, loss, loss
+
+    def _held(self) -> tuple[str, ...]:
+        """The norms that rows were held within, where they were stated."""
+        names = {"l1_norm": "L1", "l2_norm": "L2"}
+        stated = {
+            word: getattr(self, name) for name, word in names.items() if getattr(self, name) is not None
+        }
+        return tuple(f"rows of {word} norm at most {float(norm):g}" for word, norm in stated.items())
+
+    def _labels(self, y: Any) -> Any:
+        """A label for each row, or the reason why there is none."""
+        if y is None:
+            raise InvalidArgument(
+                f"{type(self).__name__} requires y to be passed, but the target y is None.",
+                remedy="Call fit(X, y) with a label for each row.",
+            )
+        if getattr(y, "ndim", 1) != 1:
+            raise InvalidArgument(
+                "y must be one column.", remedy="Pass y.ravel(), an array of one dimension."
+            )
+        return y
+
+    def _taken(self, promise: Promise, units: Any, present: Any) -> Any:
+        """Which rows count: those that are whole, and of each unit as many as it may have."""
+        return present if units is None else present & kept(units, promise.rows)
+
+    def _asked(self, data: Any) -> Floats:
+        """Rows to be predicted, scaled as those of the fit."""
+        if not self.__sklearn_is_fitted__():
+            raise _not_fitted()(
+                f"This {type(self).__name__} is not fitted yet.", remedy="Call fit with rows first."
+            )
+        width = width_of(data)
+        if width != self.n_features_in_:
+            raise InvalidArgument(
+                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input.",
+                remedy="Pass rows with the columns of the fit.",
+            )
+        return self._columns.scaled(data)
+
+
+def _not_fitted() -> type[InvalidArgument]:
+    """The error of an estimator that is asked too early: also scikit-learn's own, where that is loaded."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return InvalidArgument
+    return cast(type[InvalidArgument], type("NotFitted", (InvalidArgument, theirs.NotFittedError), {}))
+
+
+SUPERVISED = ("classifier", "regressor")
+
+
+class Classifier(Estimator):
+    """Predicts one of the classes it was made with."""
+
+    kind = "classifier"
+    _estimator_type = "classifier"
+    classes: Any
+    classes_: Any
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, in the order of `classes_`."""
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each row."""
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[likeliest]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows whose class is predicted. Not private: of rows that may be published."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+class Regressor(Estimator):
+    """Predicts a number."""
+
+    kind = "regressor"
+    _estimator_type = "regressor"
+
+    @abstractmethod
+    def predict(self, X: Any) -> Floats:
+        """The number that belongs to each row."""
+
+    def score(self, X: Any, y: Any) -> float:
+        """R², the share of the variance that is predicted. Not private: of rows that may be published."""
+        truth = np.asarray(y, dtype=np.float64)
+        left, whole = np.square(truth - self.predict(X)).sum(), np.square(truth - truth.mean()).sum()
+        return float(1 - left / whole) if whole > 0 else float(left == 0)
