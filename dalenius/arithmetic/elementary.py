@@ -144,7 +144,7 @@ def log1p(m: int, e: int, bits: int) -> Ends:
         return _near_one(m, e, bits)
     if e <= 0:
         return log(m + (1 << -e), e, bits)
-    if size < 4 * bits:
+    if size < 4 * bits + 2 * GUARD:
         return log((m << e) + 1, 0, bits)
     more = max(bits + GUARD - m.bit_length(), 0)
     m, e = m << more, e - more

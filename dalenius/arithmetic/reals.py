@@ -197,6 +197,15 @@ class Real(Functions):
         last = self if not ends.below(self.high, self.unit, number.high, number.unit) else number
         return made(*ends.hull(first.low, first.unit, last.high, last.unit, WORKING.bits))
 
+    def max(self, other: object) -> Any:
+        """The greater of the two, whichever points these are."""
+        number = Real(other)
+        if type(number) is not Real:
+            return number.union(self)
+        low = number if ends.below(self.low, self.unit, number.low, number.unit) else self
+        high = number if ends.below(self.high, self.unit, number.high, number.unit) else self
+        return made(*ends.hull(low.low, low.unit, high.high, high.unit, WORKING.bits))
+
     def man_exp(self) -> tuple[int, int]:
         """(m, e) with m·2^e the only point, m odd or 0."""
         if self.low != self.high:

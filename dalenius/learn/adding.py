@@ -172,8 +172,15 @@ class Sum:
     @property
     def drawn(self) -> str:
         """How noise is drawn: a step that is made again in another way has other noise."""
-        how = {True: "by address", False: "in order"}
-        return " ".join(f"{how[self._reached(side)]} {side.size}" for side in self._totals.sides)
+        here = [one for side in self._totals.sides if not self._reached(side) for one in side.parameters]
+        cut = [one for group in together(here) if not self._noise.at_once(group) for one in group]
+
+        def how(side: Side) -> str:
+            if self._reached(side):
+                return "by address"
+            return "in pieces" if any(one is part for one in side.parameters for part in cut) else "in order"
+
+        return " ".join(f"{how(side)} {side.size}" for side in self._totals.sides)
 
     def exact(self) -> list[Tensor]:
         """The sums before noise, which are secret; zero where no example used the parameter."""

@@ -70,13 +70,13 @@ def write_weights(
 
 def read_receipt(path: str | os.PathLike[str]) -> Receipt:
     """The receipt of exported weights."""
-    stated = tensor_file.texts(path).get(RECEIPT)
-    if stated is None:
+    try:
+        return Receipt.read(**json.loads(tensor_file.texts(path)[RECEIPT]))
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise InvalidArgument(
             f"{Path(path).name} is not there or has no receipt.",
             remedy="Pass a file that private.export wrote.",
-        )
-    return Receipt.read(**json.loads(stated))
+        ) from None
 
 
 def _apart(state: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:

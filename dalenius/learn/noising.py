@@ -61,13 +61,17 @@ class Noise:
 
     def add(self, totals: Sequence[Tensor], step: float, divisor: float, bits: Bits) -> None:
         """In place: (total by 1/step, cut toward zero, + noise)·step/divisor."""
-        if isinstance(self._sampler, NarrowSampler) and not self._sampler.more and _near(totals):
+        if self.at_once(totals) and isinstance(self._sampler, NarrowSampler):
             grid = Grid(step, LIMIT[torch.int32], step / divisor)
             onto.add([one.detach().view(-1).numpy() for one in totals], self._sampler, bits, grid)
             return
         for piece in _pieces(totals):
             add_steps(piece, self._draw(sum(one.numel() for one in piece), bits), step, divisor)
         self._room.fill(0)
+
+    def at_once(self, totals: Sequence[Tensor]) -> bool:
+        """Whether noise is added where totals lie, and not drawn for pieces of them: which is other noise."""
+        return isinstance(self._sampler, NarrowSampler) and not self._sampler.more and _near(totals)
 
     def reaches(self, total: Tensor) -> bool:
         """Whether a GPU can draw the noise of a total by itself."""

@@ -68,8 +68,9 @@ def texts(path: str | os.PathLike[str]) -> dict[str, str]:
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(size)) if 2 <= size <= MOST else {}
-    except (OSError, ValueError):
+            text = file.read(size) if 2 <= size <= MOST else b""
+            header = json.loads(text) if len(text) == size else {}
+    except (OSError, ValueError, RecursionError):
         return {}
     found = header.get("__metadata__") if isinstance(header, dict) else None
     return found if isinstance(found, dict) else {}

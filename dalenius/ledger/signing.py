@@ -36,9 +36,11 @@ def new_key(path: str | os.PathLike[str]) -> str:
 def read_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
     """The private key in a file."""
     ed25519, forms = _library()
+    from cryptography.exceptions import UnsupportedAlgorithm
+
     try:
         key = forms.load_pem_private_key(Path(path).read_bytes(), None)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
         raise _no_key("private") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise _no_key("private")
@@ -65,11 +67,11 @@ def sign(receipt: Receipt, key: Ed25519PrivateKey) -> Receipt:
 def is_signed(receipt: Receipt, public: str) -> bool:
     """Whether the owner of a public key, given as PEM text, signed this receipt."""
     ed25519, forms = _library()
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     try:
         key = forms.load_pem_public_key(public.encode())
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise _no_key("public") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise _no_key("public")

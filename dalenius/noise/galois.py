@@ -42,7 +42,11 @@ class Galois:
             for group in _groups(left, memoryview(part)[:whole]):
                 lanes = multiplied(self._tables[-1], lanes) ^ group
             left = bytes(memoryview(part)[whole:])
-        last = left + bytes(-len(left) % SIZE) + (8 * size).to_bytes(8, "big") + bytes(8)
+        left += bytes(-len(left) % SIZE)
+        if len(left) == LANES * SIZE:
+            lanes = multiplied(self._tables[-1], lanes) ^ next(iter(_groups(b"", memoryview(left))))
+            left = b""
+        last = left + (8 * size).to_bytes(8, "big") + bytes(8)
         rest = np.frombuffer(last.rjust(LANES * SIZE, b"\0"), np.uint64).reshape(LANES, 2).copy()
         # What came before is added to the first block that is left.
         rest[LANES - len(last) // SIZE] ^= self._folded(lanes)

@@ -61,6 +61,8 @@ NEXT, THIRD = (np.array([place // 4 * 4 + (place + by) % 4 for place in range(16
 
 def round_keys(key: bytes) -> Bytes:
     """The fifteen round keys of AES-256, as columns of 16 bytes."""
+    if len(key) != 32:
+        raise ValueError("A key of AES-256 has 32 bytes.")
     table, words, constant = SUBSTITUTION, [list(key[i : i + 4]) for i in range(0, 32, 4)], 1
     for i in range(8, 4 * (ROUNDS + 1)):
         word = words[-1]
@@ -135,6 +137,8 @@ class CounterMode(Keystream):
 
     def __init__(self, key: bytes, start: bytes) -> None:
         super().__init__()
+        if len(start) != SIZE:
+            raise ValueError(f"A counter has {SIZE} bytes.")
         self._keys, self._counter = round_keys(key), int.from_bytes(start, "big")
 
     def _made(self, blocks: int) -> Bytes:
@@ -170,8 +174,11 @@ class ChaCha(Keystream):
         self._key, self._nonce = struct.unpack("<8I", key), (rest[0], rest[1], rest[2])
 
     def _made(self, blocks: int) -> Bytes:
+        blocks = min(blocks, (1 << 32) - self._counter)
+        if not blocks:
+            raise ValueError("The counter of a stream has come to its end.")
         counters = (np.arange(blocks, dtype=np.uint64) + np.uint64(self._counter)).astype(np.uint32)
-        self._counter = (self._counter + blocks) % (1 << 32)
+        self._counter += blocks
         made = chacha_blocks(self._key, counters, self._nonce)
         return np.ascontiguousarray(made.T).astype("<u4", copy=False).view(np.uint8).reshape(-1)
 

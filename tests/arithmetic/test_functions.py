@@ -182,3 +182,22 @@ def test_an_inverse_is_proven_wherever_it_was_looked_for(start: float) -> None:
             with flint.ctx.workprec(300):
                 exact = true[function]
                 assert at(found.low, found.unit) <= exact <= at(found.high, found.unit)
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_logarithms_at_hardly_any_precision(bits: int) -> None:
+    for m in range(1, 70):
+        for e in (0, 1, 2, 5):
+            with workprec(bits):
+                found = plain(m, m, e).log1p()
+            with flint.ctx.workprec(200):
+                exact = arb(m * 2**e).log1p()
+            low, high = (arb(end) * arb(2) ** found.unit for end in (found.low, found.high))
+            assert low <= exact <= high, (m, e)
+
+
+def test_the_greater_of_two() -> None:
+    one, two = Real(2).union(5), Real(3).union(4)
+    found = one.max(two)
+    assert (float(found.lower()), float(found.upper())) == (3, 5)
+    assert float(one.max(9).lower()) == 9

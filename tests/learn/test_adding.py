@@ -162,3 +162,13 @@ def test_a_sum_whose_noise_fails_is_no_gradient(monkeypatch: pytest.MonkeyPatch)
         private.step()
     assert all(one.grad is None for one in model.parameters())
     assert torch.equal(flat(model), before)
+
+
+def test_noise_of_pieces_is_told_from_noise_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another device the same stream gives other noise: a seal must not be one for both."""
+    from dalenius.learn import noising
+
+    private = stepper(network())
+    here = private._sum.drawn
+    monkeypatch.setattr(noising, "_near", lambda _: False)
+    assert "in order" in here and "in pieces" in private._sum.drawn

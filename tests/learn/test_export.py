@@ -172,3 +172,20 @@ def test_a_type_that_only_safetensors_writes_names_the_extra(
             tmp_path / "model", {"a": torch.ones(2, dtype=torch.complex64)}, begun().receipt, steps="0"
         )
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["5", "[1]", "{}", "hello", "[" * 100_000])
+def test_a_file_with_another_receipt_is_refused(tmp_path: Path, text: str) -> None:
+    header = json.dumps({"__metadata__": {"receipt": text}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(InvalidArgument, match="no receipt"):
+        read_receipt(path)
+
+
+@pytest.mark.parametrize("header", [b"[" * 200_000, b'{"__metadata__": {}}'])
+def test_a_file_with_no_header_is_refused(tmp_path: Path, header: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes((len(header) + 1).to_bytes(8, "little") + header)
+    with pytest.raises(InvalidArgument, match="no receipt"):
+        read_receipt(path)

@@ -105,3 +105,26 @@ def test_without_cryptography_streams_are_the_same(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ciphers, "COMPILED", False)
     assert isinstance(ciphers.counter_mode(bytes(32), bytes(16)), twins.CounterMode)
     assert drawn() == before
+
+
+@pytest.mark.parametrize("size", [LANES * SIZE + more for more in (-17, -16, -15, -1, 0, 1, 15, 16)])
+def test_tags_of_messages_that_fill_all_lanes(size: int) -> None:
+    """The block that says how long a message is may be one too many for them."""
+    key = bytes(range(32))
+    mac = Cipher(algorithms.AES256(key), modes.GCM(bytes(12))).encryptor()
+    mac.authenticate_additional_data(b"a" * size)
+    mac.finalize()
+    assert Galois(key).tag([b"a" * size]) == mac.tag == Galois(key).tag([b"a" * 5, b"a" * (size - 5)])
+
+
+def test_a_counter_does_not_begin_again() -> None:
+    last = ChaCha(bytes(32), b"\xff" * 4 + bytes(12))
+    assert len(last.update(bytes(64))) == 64
+    with pytest.raises(ValueError, match="its end"):
+        last.update(b"x")
+
+
+def test_keys_and_counters_have_their_length() -> None:
+    for make in (lambda: CounterMode(bytes(33), bytes(16)), lambda: CounterMode(bytes(32), bytes(2))):
+        with pytest.raises(ValueError, match="bytes"):
+            make()
