@@ -8,6 +8,7 @@
     rehearsal, costing, private   the run: rehearsed, charged, trained; fitting does it in one call
     attempts, journal, state      a run that is broken off goes on: the same noise, or another charge
     keeping, export               what is kept: a secret state, weights with their receipt
+    features                      features of one record each, which are free, and their mean, which is not
     evaluation                    how well any model does on private rows, as charged releases
     serving, shards               a model that is never published answers questions, each charged
     rows, models                  rows and models of any kind, as these two see them
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from dalenius.learn.clipping import Absolute, Automatic, Flat, PerLayer
     from dalenius.learn.evaluation.evaluating import evaluate
     from dalenius.learn.export import read_receipt
+    from dalenius.learn.features.centering import mean_of
+    from dalenius.learn.features.normalizing import normalized
+    from dalenius.learn.features.scattering import Scattering, scattering
     from dalenius.learn.fitting import fit
     from dalenius.learn.optimizer import PrivateOptimizer
     from dalenius.learn.private import Private
@@ -53,16 +57,20 @@ else:
         "Private": "dalenius.learn.private",
         "PrivateOptimizer": "dalenius.learn.optimizer",
         "Quantile": "dalenius.learn.adaptive",
+        "Scattering": "dalenius.learn.features.scattering",
         "Tuned": "dalenius.learn.tuning",
         "evaluate": "dalenius.learn.evaluation.evaluating",
         "fit": "dalenius.learn.fitting",
+        "mean_of": "dalenius.learn.features.centering",
+        "normalized": "dalenius.learn.features.normalizing",
         "pate": "dalenius.learn.pate",
         "read_receipt": "dalenius.learn.export",
         "replaced": "dalenius.learn.replacing",
+        "scattering": "dalenius.learn.features.scattering",
         "serve": "dalenius.learn.serving.service",
+        "tabular": "dalenius.learn.tabular",
         "tune": "dalenius.learn.tuning",
         "tuning_loss": "dalenius.learn.tuning",
-        "tabular": "dalenius.learn.tabular",
     }
     # Of models that anything made.
     _ANY = {"Ensemble", "Tuned", "evaluate", "pate", "serve", "tabular", "tune", "tuning_loss"}
@@ -88,11 +96,15 @@ __all__ = [
     "Private",
     "PrivateOptimizer",
     "Quantile",
+    "Scattering",
     "Tuned",
     "evaluate",
     "fit",
+    "mean_of",
+    "normalized",
     "read_receipt",
     "replaced",
+    "scattering",
     "serve",
     "tune",
     "tuning_loss",
