@@ -93,6 +93,7 @@ EXPORTED = {
         "normalized",
         "read_receipt",
         "replaced",
+        "scattering",
         "serve",
         "tune",
         "tuning_loss",
@@ -105,7 +106,6 @@ EXPORTED = {
         "Sanitizer",
         "Student",
         "Teachers",
-        "scattering",
     },
     "dalenius.learn.sampling": {
         "Cyclic",
