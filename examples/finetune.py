@@ -1,6 +1,6 @@
 """Fine-tune a language model with LoRA, so that hardly anything can be learned about any one of its users.
 
-    pip install 'dalenius[learn]' transformers peft
+    pip install 'dalenius[finetune,learn]'
     python examples/finetune.py                    a tiny untrained model, made-up texts, no download
     python examples/finetune.py path/to/weights    a model of the GPT-2 kind and its tokenizer, from a folder
 

@@ -20,15 +20,12 @@ import shlex
 import shutil
 import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-NEEDS = {"docs/fine_tuning.md": ("peft", "transformers")}
-"""What a page needs that no extra of this project installs: without it the page is skipped, and said so."""
 SHELL = ("pip install", "git clone", "cd ", "python -m venv")
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -106,9 +103,6 @@ def settled(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = [name for name in NEEDS.get(str(page.relative_to(ROOT)), ()) if find_spec(name) is None]
-    if absent:
-        pytest.skip(f"{' and '.join(absent)} not installed")
     monkeypatch.chdir(tmp_path)
     # A copy, as a ledger is kept beside data.
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
