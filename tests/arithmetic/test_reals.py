@@ -63,7 +63,7 @@ def test_powers_of_points_are_in_the_interval(number: Any, exponent: int, bits: 
         return
     if not found.is_finite():
         # Ends that are too far apart for one unit: all that is known is that there is a number.
-        assert exponent < 0 and abs(m + wide) > 2 * abs(m) or abs(m) > 2 * abs(m + wide)
+        assert exponent < 0 and (abs(m + wide) > 2 * abs(m) or abs(m) > 2 * abs(m + wide))
         return
     low, top = ends(found)
     for one in (m, m + wide // 2, m + wide):
