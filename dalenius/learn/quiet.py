@@ -1,13 +1,15 @@
 """Around other people's code that sees private data: silence, and chance of its own.
 
-What it prints, or warns of, tells of the data. Python's own streams and warnings are covered; what a library
-writes to a file or from C is the caller's. A generator that all models draw from would carry something of
-one part of the data into the next model: how much the former had drawn. Nothing here draws from them.
+What it prints, warns of or logs tells of the data. Python's own streams, warnings and logging are covered;
+what a library writes to a file, from C or in another process is the caller's. A generator that all models
+draw from would carry something of one part of the data into the next model: how much the former had drawn.
+Nothing here draws from them.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import warnings
 from collections.abc import Iterator
@@ -23,6 +25,8 @@ GENERATORS = (
     ("torch.cuda", "get_rng_state_all", "set_rng_state_all", "manual_seed_all"),
 )
 """Modules with a generator that all of a process share, and how it is read, written and sown."""
+FAILURES = Exception, SystemExit, GeneratorExit
+"""What such code may end by, and the text of which is not shown; whoever interrupts it means the caller."""
 SEEDS = 2**32
 """Seeds are below this."""
 
@@ -41,10 +45,15 @@ class _Nowhere(io.TextIOBase):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing is printed and nobody is warned."""
+    """Nothing is printed or logged and nobody is warned."""
+    before = logging.root.manager.disable
     with redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
+        logging.disable(sys.maxsize)
+        try:
+            yield
+        finally:
+            logging.disable(before)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.errors import InvalidArgument
 from dalenius.mechanisms import contributions
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy import numbers
@@ -36,6 +37,11 @@ def shards(rows: int, count: int, *, units: Any = None, key: bytes | None = None
     With the same key a unit has the same shard again, wherever it is listed.
     """
     many = numbers.count(count, "count", most=MOST)
+    if key is not None and units is None:
+        raise InvalidArgument(
+            "Without units a row's shard follows from its place, which is another's once a row has left.",
+            remedy="Pass units, the ids of the rows, or leave key out.",
+        )
     places = shard_numbers(rows, many, units=units, key=key)
     order = np.argsort(places, kind="stable").astype(np.int64)
     return np.split(order, np.searchsorted(places[order], np.arange(1, many)))

@@ -24,6 +24,7 @@ The whole is charged before the first run; what is broken off stays charged, and
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from typing import Any, Literal
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, QueryFailed
-from dalenius.learn.quiet import chance, quiet
+from dalenius.learn.quiet import FAILURES, chance, quiet
 from dalenius.ledger.account import Account
 from dalenius.ledger.closing import closed
 from dalenius.losses.fields import a_loss
@@ -146,7 +147,8 @@ def _kept(train: Train, candidates: Sequence[Any], law: Runs, receipt: Receipt) 
     (count,) = law.draw(1).tolist()
     with quiet(), chance(), closed():
         for place in noise.uniform(len(candidates), count).tolist():
-            score, model = _run(train, candidates[place])
+            # A copy each: what a run does to its candidate would tell how many runs there were.
+            score, model = _run(train, copy.deepcopy(candidates[place]))
             if best.score is None or score > best.score:
                 best = Tuned(candidates[place], score, model, receipt)
     if best.score == -math.inf:
@@ -163,6 +165,6 @@ def _run(train: Train, candidate: Any) -> tuple[float, Any]:
     try:
         score, model = train(candidate)
         number = float(score)
-    except Exception:
+    except FAILURES:
         return -math.inf, None
     return (-math.inf, None) if math.isnan(number) else (number, model)

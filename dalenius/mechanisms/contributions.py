@@ -152,7 +152,7 @@ def _name(value: object) -> str:
     if isinstance(value, float | np.floating):
         number = float(value)
         return f"int {int(number):x}" if number.is_integer() else f"float {number}"
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         return f"int {int(value):x}"
     if value is None or type(value).__name__ in NULLS:
         return "float nan"

@@ -126,7 +126,9 @@ def clip_norm(steps: Steps, bound: Number, *, norm: Literal["l1", "l2"]) -> Step
     shrink = 1.0 - (2 * steps.shape[-1] + 16) * _U
     with np.errstate(all="ignore"):
         factors = ((_float_below(numbers.positive(bound, "bound")) / sizes) * shrink)[..., np.newaxis]
-        return np.where(factors >= 1.0, steps, np.trunc(vectors * np.minimum(factors, 1.0)).astype(np.int64))
+        # Of a bound below every float and a row of zeros the factor is no number.
+        inside = (factors >= 1.0) | (sizes == 0)[..., np.newaxis]
+        return np.where(inside, steps, np.trunc(vectors * np.minimum(factors, 1.0)).astype(np.int64))
 
 
 def exact_sum(steps: Steps) -> int:

@@ -218,3 +218,14 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(NotSound):
         tuning_loss(dp.losses.DiscretePair([1, 0], [0, 1]))
     assert tuning_loss(Gaussian(4)).relation == "add_remove"
+
+
+def test_what_a_run_does_to_its_candidate_is_not_seen():
+    candidates = [{"rate": 1}, {"rate": 2}]
+
+    def train(candidate):
+        candidate["seen"] = True
+        return candidate.pop("rate"), None
+
+    tune(train, candidates, loss=dp.losses.Pure(0.1), runs=20)
+    assert candidates == [{"rate": 1}, {"rate": 2}]

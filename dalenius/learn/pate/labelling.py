@@ -75,7 +75,11 @@ class Labelling(Single):
             labels = self.mechanism.labels(counts, self.mechanism.most - self._given)
             self._given += int((labels >= 0).sum())
             self.__counts = counts if self._times == 1 else None
-        return self._stamp(self.mechanism.released(labels.tolist(), self.unit, tainted=noise.tainted()))
+        return self._stamp(self.mechanism.released(labels.tolist(), self.unit, tainted=self._tainted))
+
+    @property
+    def _tainted(self) -> bool:
+        return noise.tainted() or self.teachers.tainted
 
     def sanitized(
         self,
@@ -96,16 +100,24 @@ class Labelling(Single):
         check_release(sanitizer, self.mechanism.relation, self._asked)
         if account is None:
             return self._figure(sanitizer, failure)
+        whom = kept_apart(self.teachers, whom_for(sanitizer.loss, account, self.unit))
+        if self.unit is not None and whom != self.unit:
+            raise InvalidArgument(
+                f"The labels protect {self.unit}, and this account {whom}.",
+                remedy="Charge the figure to the account that paid for the labels.",
+            )
         with account.reserve(sanitizer.loss, by=by, purpose=purpose) as reservation:
             return reservation.commit(self._figure(sanitizer, failure))
 
     def _figure(self, sanitizer: Sanitizer, delta: Any) -> Release:
         assert self.__counts is not None
         votes = self.mechanism.votes(self.__counts, self.teachers.count)
-        return figure(votes.sanitized(sanitizer), delta, self.unit)
+        # It bounds the queries so far; with further ones it would not be a bound.
+        self._asked = self.mechanism.queries
+        return figure(votes.sanitized(sanitizer), delta, self.unit, tainted=self._tainted)
 
 
-def figure(found: Sanitized, delta: Any, unit: Unit | None) -> Release:
+def figure(found: Sanitized, delta: Any, unit: Unit | None, *, tainted: bool = False) -> Release:
     """A sanitized figure as a release."""
     sure = written(100 * found.confidence)
     receipt = Receipt(
@@ -113,7 +125,7 @@ def figure(found: Sanitized, delta: Any, unit: Unit | None) -> Release:
         f"a figure of votes at order {written(found.order)}, by smooth sensitivity",
         EXACT,
         unit=None if unit is None else replace(unit, relation=found.loss.relation),
-        tainted=found.tainted,
+        tainted=found.tainted or tainted,
         warnings=(
             f"epsilon holds for these data and their neighbours, with confidence {sure} %; "
             "it is not what the account was charged",
@@ -140,10 +152,15 @@ def begin(
             "A unit that is replaced by another moves the votes of two teachers, its own and the other's.",
             remedy='Leave relation as "add_remove"; an account for "replace" then charges for both.',
         )
-    whom = whom_for(mechanism.loss, account, unit)
+    whom = kept_apart(teachers, whom_for(mechanism.loss, account, unit))
+    return Labelling(mechanism, teachers, whom, paid(mechanism, account, whom, by, purpose))
+
+
+def kept_apart(teachers: Teachers, whom: Unit | None) -> Unit | None:
+    """Whom they protect, if each of these is behind one teacher."""
     if whom is not None and whom.column is not None and not teachers.by_unit:
         raise InvalidArgument(
             f"{whom} may be in many rows, and these teachers were given rows one by one.",
             remedy="Make the teachers with units=, the column that says whose row each is.",
         )
-    return Labelling(mechanism, teachers, whom, paid(mechanism, account, whom, by, purpose))
+    return whom

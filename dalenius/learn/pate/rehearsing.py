@@ -27,7 +27,7 @@ def rehearse(model: Any, rows: Any, classes: int, synthetic: tuple[Any, Any] | N
     trial, labels = copy.deepcopy(model), labels_of(y, classes)
     with quiet():
         try:
-            trial.fit(x, labels)
+            trial.fit(copy.deepcopy(x), labels)
         except Exception as error:
             raise InvalidArgument(
                 f"The model fails on made-up rows: {type(error).__name__}: {error}.",
@@ -41,7 +41,7 @@ def tried(trial: Any, rows: Any, count: int, classes: int) -> None:
     """Refuse public rows of which a model of made-up rows does not say a class each."""
     with quiet():
         try:
-            said = predicted(trial, rows, classes)
+            said = predicted(trial, copy.deepcopy(rows), classes)
         except Exception as error:
             raise InvalidArgument(
                 f"A model of made-up rows fails on these: {type(error).__name__}: {error}.",

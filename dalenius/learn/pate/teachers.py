@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.pate.rehearsing import rehearse, tried
 from dalenius.learn.pate.rows import Ints, estimator, labels_of, predicted, taken
-from dalenius.learn.quiet import SEEDS, chance, quiet
+from dalenius.learn.quiet import FAILURES, SEEDS, chance, quiet
 from dalenius.learn.shards import shard_numbers
 from dalenius.losses.pate.votes import MOST_TEACHERS
 from dalenius.mechanisms.contributions import size
@@ -56,7 +56,7 @@ class Teachers:
         self.count = numbers.count(count, "count", least=2, most=MOST_TEACHERS)
         self.classes = numbers.count(classes, "classes", least=2)
         self.by_unit = units is not None
-        self._model = estimator(model)
+        self._model = copy.deepcopy(estimator(model))
         self._rows, labels = _pair(data, "data")
         if size(labels, "labels") != size(self._rows, "rows"):
             raise InvalidArgument("Rows and labels differ in length.", remedy="Pass one label for each row.")
@@ -67,6 +67,11 @@ class Teachers:
         self._trial = rehearse(self._model, self._rows, self.classes, made_up)
         self._trained: list[Any] | None = None
         self._votes = 0
+
+    @property
+    def tainted(self) -> bool:
+        """Whether a seed says which teacher a row belongs to, and so protects nobody."""
+        return self._key.tainted
 
     def train(self) -> None:
         """Train all of them, which is done when they are first asked otherwise."""
@@ -83,7 +88,8 @@ class Teachers:
         """How many vote for each class, a row for each query. This is private: a session adds noise."""
         self.train()
         assert self._trained is not None
-        asked, found = size(queries, "queries"), np.zeros((len(queries), self.classes), np.int64)
+        asked = size(queries, "queries")
+        found = np.zeros((asked, self.classes), np.int64)
         self._votes += 1
         for number, teacher in enumerate(self._trained):
             votes = np.full(asked, FIXED) if teacher is None else self._said(number, teacher, queries)
@@ -95,10 +101,9 @@ class Teachers:
         if not len(mine):
             return None
         teacher = copy.deepcopy(self._model)
-        rows, labels = taken(self._rows, mine), self._labels[mine]
 
         def fitted() -> Any:
-            teacher.fit(rows, labels)
+            teacher.fit(taken(self._rows, mine), self._labels[mine])
             return teacher
 
         return self._apart((TRAINING, number), fitted, None)
@@ -107,7 +112,8 @@ class Teachers:
         asked = len(queries)
 
         def said() -> NDArray[np.int64]:
-            votes = predicted(teacher, queries, self.classes)
+            # A copy each: what one does to the queries must not reach the others, or the caller.
+            votes = predicted(teacher, copy.deepcopy(queries), self.classes)
             return np.where(votes < 0, FIXED, votes) if votes.shape == (asked,) else np.full(asked, FIXED)
 
         return self._apart((VOTING, self._votes, number), said, np.full(asked, FIXED))
@@ -118,7 +124,7 @@ class Teachers:
         with quiet(), chance(seed):
             try:
                 return run()
-            except Exception:
+            except FAILURES:
                 return otherwise
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalenius.learn.tabular.estimator import Estimator
 from dalenius.learn.tabular.moments import moments, positive
-from dalenius.learn.tabular.sums import Floats
+from dalenius.learn.tabular.sums import Floats, row_by_row
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
@@ -81,8 +81,8 @@ class PCA(Estimator):
     def transform(self, X: Any) -> Floats:
         """Rows, held within their bounds, in the components."""
         held = self._asked(X) * np.array(self._columns.half) + np.array(self._columns.middle)
-        return np.asarray((held - self.mean_) @ self.components_.T)
+        return row_by_row(held - self.mean_, self.components_.T)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Rows in components, back in columns."""
-        return np.asarray(np.asarray(X) @ self.components_ + self.mean_)
+        return row_by_row(np.asarray(X, dtype=np.float64), self.components_) + self.mean_

@@ -17,7 +17,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.learn.tabular.columns import read_bounds, target
 from dalenius.learn.tabular.estimator import Regressor
 from dalenius.learn.tabular.moments import Moments, moments
-from dalenius.learn.tabular.sums import Floats
+from dalenius.learn.tabular.sums import Floats, row_by_row
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
@@ -80,7 +80,7 @@ class LinearRegression(Regressor):
     def predict(self, X: Any) -> Floats:
         """The number that belongs to each row, within the bounds of the target."""
         rows = self._asked(X)
-        return np.clip(rows @ self._scaled + self._middle, *self._ends)
+        return np.clip(row_by_row(rows, self._scaled[:, np.newaxis])[:, 0] + self._middle, *self._ends)
 
 
 def solved(found: Moments, ridge: float | None) -> Floats:

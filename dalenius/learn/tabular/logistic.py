@@ -17,7 +17,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.learn.tabular import descent, objective
 from dalenius.learn.tabular.columns import codes, read_classes
 from dalenius.learn.tabular.estimator import Classifier
-from dalenius.learn.tabular.sums import ONE, Floats
+from dalenius.learn.tabular.sums import ONE, Floats, row_by_row
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.release.receipt import EXACT
@@ -111,7 +111,7 @@ class LogisticRegression(Classifier):
 
     def decision_function(self, X: Any) -> Floats:
         """How far on the side of the second class a row is; a column for each class where there are more."""
-        found = self._asked(X) @ self.coef_.T + self.intercept_
+        found = row_by_row(self._asked(X), self.coef_.T) + self.intercept_
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:

@@ -25,6 +25,17 @@ ONE = 2**BITS
 """What stands for 1 in a row, and in a weight."""
 
 
+def row_by_row(rows: Floats, weights: Floats) -> Floats:
+    """Rows times a matrix, column after column: each result has the bits that its row alone has.
+
+    A product of matrices adds up in another order for the last few rows than for those before them.
+    """
+    found = np.zeros((len(rows), weights.shape[1]))
+    for column, weight in zip(rows.T, weights, strict=True):
+        found += column[:, np.newaxis] * weight
+    return found
+
+
 def products(left: Whole, right: Whole, *, most: int = ONE * ONE) -> Steps:
     """Σ over rows of leftᵢ ⊗ rightᵢ, exact, where no product of two entries is above `most`."""
     at_once = max(1, ROOM // most - 1)

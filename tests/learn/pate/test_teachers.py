@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 import warnings
 
@@ -167,3 +168,54 @@ def test_a_torch_module_is_a_teacher():
     x = torch.as_tensor(X).float()
     teachers = Teachers(torch.nn.Linear(3, 3), (x, torch.as_tensor(Y)), count=3, classes=3)
     assert teachers.counts(torch.as_tensor(QUERIES).float()).sum() == 120
+
+
+class Scaling:
+    """Standardises what it is asked in place, as StandardScaler(copy=False) does."""
+
+    def fit(self, x, y):
+        self.mean = x.mean(axis=0)
+
+    def predict(self, x):
+        x -= self.mean
+        return (np.asarray(x).sum(axis=1) > 0).astype(int)
+
+
+def test_what_a_teacher_does_to_the_queries_stays_with_it():
+    units, wild, queries = np.arange(240), X.copy(), QUERIES.copy()
+    wild[5] = 1e6
+    before, after = asked(Scaling(), X, Y, units), asked(Scaling(), wild, Y, units)
+    assert np.abs(after - before).max() <= 1
+    assert np.array_equal(QUERIES, queries)
+
+
+def test_teachers_begin_as_the_model_was_when_they_were_made():
+    class Given:
+        says = 0
+
+        def fit(self, x, y):
+            pass
+
+        def predict(self, x):
+            return np.full(len(x), self.says)
+
+    model = Given()
+    made = Teachers(model, (X, Y), count=4, classes=3)
+    model.says = 2
+    assert (made.counts(QUERIES)[:, 0] == 4).all()
+
+
+def test_a_teacher_is_neither_heard_nor_seen_to_fail(caplog):
+    class Loud:
+        def fit(self, x, y):
+            logging.getLogger("loud").warning("rows %d", len(y))
+            if (np.asarray(x) > 1e5).any():
+                raise SystemExit("a row is large")
+
+        def predict(self, x):
+            return np.zeros(len(x), int)
+
+    wild = X.copy()
+    wild[5] = 1e6
+    asked(Loud(), wild, Y)
+    assert caplog.records == []

@@ -97,3 +97,15 @@ def test_the_three_parts_of_a_cell_add_up_to_one() -> None:
     assert (first + middle + last == ONE).all() and min(first.min(), middle.min(), last.min()) >= 0
     assert np.abs((first - last) - v[:, 0]).max() <= 1
     assert np.abs((first + last - middle) / ONE - (v[:, 0] / ONE) ** 2).max() <= 4 / ONE
+
+
+@pytest.mark.parametrize("columns", [30, 64, 100])
+def test_a_row_times_a_matrix_has_the_same_bits_in_any_company(columns):
+    from dalenius.learn.tabular.sums import row_by_row
+
+    bits = np.random.default_rng(columns)
+    rows, weights = bits.normal(size=(64, columns)), bits.normal(size=(columns, 10))
+    alone = np.concatenate([row_by_row(rows[i : i + 1], weights) for i in range(64)])
+    for many in (1, 2, 3, 5, 7, 39, 40, 64):
+        assert np.array_equal(row_by_row(rows[:many], weights), alone[:many])
+    assert np.allclose(alone, rows @ weights)
