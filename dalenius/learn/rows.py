@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, MissingExtra, QueryFailed
+from dalenius.learn.quiet import FAILURES
 from dalenius.release import Cell
 
 Numbers = NDArray[np.int64]
@@ -23,8 +24,10 @@ class Rows:
 
     def __init__(self, dataset: Any, *, collate: Callable[[list[Any]], Any] | None = None) -> None:
         self._dataset, self._collate = None, collate
-        if type(dataset).__name__ == "TensorDataset":
+        if type(dataset).__name__ == "TensorDataset" and len(dataset.tensors) == 2:
             dataset = dataset.tensors
+        if isinstance(dataset, list | tuple) and (len(dataset) != 2 or isinstance(dataset, list)):
+            _check_listed(dataset)
         if isinstance(dataset, tuple) and len(dataset) == 2 and not hasattr(dataset, "_fields"):
             self._inputs, self._targets = (_kept(side) for side in dataset)
             if _size(self._inputs) != _size(self._targets):
@@ -88,19 +91,13 @@ class Rows:
         assert self._dataset is not None
         try:
             return _plain(self._dataset[number][1])
-        except Exception:
+        except FAILURES:
             return None
 
     def form(self) -> Any:
-        """Inputs without any row, which have the form of the others; of a data set, those of its first."""
-        if self._dataset is None:
-            return taken(self._inputs, [])
-        if not len(self):
-            raise InvalidArgument(
-                "There is no row whose form made-up rows could have.",
-                remedy="Pass synthetic=…, two or more made-up rows of inputs.",
-            )
-        return self._pair([0])[0]
+        """Inputs without any row, which have the form of the others; a data set tells it only by its rows."""
+        assert self._dataset is None
+        return taken(self._inputs, [])
 
     def _pair(self, numbers: Sequence[int] | Numbers) -> Any:
         try:
@@ -115,6 +112,15 @@ class Rows:
             return (self._collate or default_collate)([self._dataset[int(i)] for i in numbers])
         except Exception:
             raise QueryFailed() from None
+
+
+def _check_listed(rows: Sequence[Any]) -> None:
+    """Columns side by side are no list of rows."""
+    if len(rows) and all(hasattr(one, "shape") for one in rows):
+        raise InvalidArgument(
+            "A list of columns is not a data set.",
+            remedy="Pass (inputs, targets), inputs of several columns as a dictionary of them.",
+        )
 
 
 def taken(container: Any, numbers: Sequence[int] | Numbers) -> Any:

@@ -121,7 +121,8 @@ class Grid:
 
 def clip_norm(steps: Steps, bound: Number, *, norm: Literal["l1", "l2"]) -> Steps:
     """Each row scaled down, toward zero, until its norm is at most `bound` steps."""
-    vectors = steps.astype(np.float64)
+    # Laid out row by row: sums of a row come out alike in any company.
+    vectors = np.array(steps, dtype=np.float64, order="C")
     sizes = np.abs(vectors).sum(axis=-1) if norm == "l1" else np.sqrt(np.square(vectors).sum(axis=-1))
     shrink = 1.0 - (2 * steps.shape[-1] + 16) * _U
     with np.errstate(all="ignore"):

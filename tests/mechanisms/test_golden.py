@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.pate import ConfidentGNMax, GNMax
 from dalenius.mechanisms import (
     BoundedMean,
     BoundedSum,
@@ -50,11 +51,15 @@ SWAPPED = Sensitivity.of_number(4, relation="replace")
 MECHANISMS: dict[str, Mechanism] = {
     "bounded_mean": BoundedMean(lower=0, upper=1, scale=Fraction(7, 3), noise="gaussian", grid=Grid(-4)),
     "bounded_sum": BoundedSum(lower=-2, upper=3, scale=6, per_unit=2, relation="replace", grid=Grid(0)),
+    "confident_gnmax_labels": ConfidentGNMax(
+        threshold=200, test_scale=150, scale=40, queries=640, answers=286
+    ),
     "covariance": Covariance(lower=[0, -1], upper=[1, 2.5], scale=4, noise="laplace", bits=10),
     "discrete_gaussian": DiscreteGaussian(scale=4, sensitivity=Sensitivity(l0=3, linf=2), **WHOLE),
     "evaluation": Evaluation(classes=("no", "01", 7), scale=2, answer="confusion", relation="replace"),
     "exponential": Exponential(scale=2, sensitivity=1, monotone=True, grid=Grid(-3)),
     "gaussian": Gaussian(scale=0.1, sensitivity=Sensitivity(l0=9, l2=1, relation="replace"), grid=Grid(-30)),
+    "gnmax_labels": GNMax(scale=Fraction(81, 2), queries=1000, relation="replace"),
     "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
     "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
     "marginals": Marginals(

@@ -109,7 +109,7 @@ def evaluate(
     answering = Answering(model, outputs, plan.classes)
     check_outputs(answering, plan)
     per_unit = _rows_per_unit(units, rows_per_unit)
-    whom = _whom(account, unit)
+    whom = _whom(account, unit, by_unit=units is not None)
     law = _noise(plan, per_unit, whom, epsilon, delta)
     sure = numbers.confidence(confidence)
     rows = Rows(dataset, collate=collate)
@@ -183,10 +183,18 @@ def _noise(plan: Plan, per_unit: int, whom: Unit | None, epsilon: Number, delta:
 
 
 def _rehearsed(answering: Answering, rows: Rows, synthetic: Any, batch_size: int | None) -> int:
-    """How many rows a pass has; rows of which none can be made up go one by one."""
-    made = made_up(rows.form()) if synthetic is None else synthetic
-    usual = 1 if made is None else SIZE
+    """How many rows a pass has; rows of which none can be made up go one by one, as those of data sets do.
+
+    Stacking rows of a data set may mix them, by their keys, types or lengths, and a first row is private too.
+    """
+    made = synthetic if synthetic is not None or rows.by_number else made_up(rows.form())
+    usual = 1 if made is None or rows.by_number else SIZE
     size = usual if batch_size is None else numbers.count(batch_size, "batch_size", most=2**20)
+    if rows.by_number and size > 1:
+        raise InvalidArgument(
+            "Rows of a data set are read one by one: what stacks them may mix them.",
+            remedy="Leave batch_size out, or pass (x, y) as tensors, arrays, frames or dictionaries.",
+        )
     if made is not None:
         rehearse(answering, made, size)
     elif size > 1:
@@ -206,10 +214,16 @@ def _rows_per_unit(units: Any, rows_per_unit: int | None) -> int:
     return 1 if rows_per_unit is None else numbers.count(rows_per_unit, "rows_per_unit", most=10**6)
 
 
-def _whom(account: Account | None, unit: Unit | None) -> Unit | None:
+def _whom(account: Account | None, unit: Unit | None, *, by_unit: bool) -> Unit | None:
+    whom = unit if account is None else account.unit
+    if whom is not None and whom.column is not None and not by_unit:
+        raise InvalidArgument(
+            f"{whom} may be in many rows, and it is not said whose each is.",
+            remedy="Pass units, the column that says whose row each is, and rows_per_unit.",
+        )
     if unit is not None and account is not None and unit != account.unit:
         raise InvalidArgument(
             f"This evaluation is for {unit}; the account is for {account.unit}.",
             remedy="Leave unit out, or charge an account of that unit.",
         )
-    return unit if account is None else account.unit
+    return whom

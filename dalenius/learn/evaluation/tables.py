@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.models import Answers
+from dalenius.learn.quiet import FAILURES
 from dalenius.mechanisms.categories import find
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
@@ -162,5 +163,5 @@ def _steps(shares: Floats) -> Ints:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except FAILURES:
         return math.nan

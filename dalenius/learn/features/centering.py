@@ -83,6 +83,11 @@ def mean_of(
     asked = Centering(
         entries, numbers.positive(norm, "norm"), numbers.positive(noise_multiplier, "noise_multiplier")
     )
+    if account is not None and account.unit.column is not None:
+        raise InvalidArgument(
+            f"{account.unit} may be in many rows, and here each row counts by itself.",
+            remedy="Charge an account for single rows.",
+        )
     mechanism = asked.mechanism
     charge = nullcontext() if account is None else account.reserve(mechanism.loss, by=by, purpose=purpose)
     with charge as reservation:

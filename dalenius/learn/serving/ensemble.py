@@ -10,15 +10,16 @@ Models are as secret as the rows, their duration and what `fit` prints too. Only
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InvalidArgument
+from dalenius import noise
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.models import Answering, Answers, Outputs, at_rest
-from dalenius.learn.quiet import chance
+from dalenius.learn.quiet import chance, quiet
 from dalenius.learn.rows import Rows
 from dalenius.learn.shards import shards
 from dalenius.privacy import numbers
@@ -26,6 +27,7 @@ from dalenius.release import Cell
 
 MOST = 100_000
 """Models at most."""
+ANEW = "Let fit make a model each time, such as lambda x, y: LogisticRegression().fit(x, y)."
 
 
 class Ensemble:
@@ -37,7 +39,14 @@ class Ensemble:
     def __init__(self, models: Sequence[Any]) -> None:
         numbers.count(len(models), "the number of models", most=MOST)
         self._models = list(models)
+        made = [id(one) for one in self._models if one is not None]
+        if len(set(made)) < len(made):
+            raise NotSound(
+                "Several of the models are one object, which votes for each of them.",
+                remedy=ANEW,
+            )
         self._form: object = None
+        self.by_unit, self.tainted = True, noise.tainted()
         self.how = f"{len(self._models)} models, each unit in one of them by the caller's promise"
 
     @classmethod
@@ -56,13 +65,19 @@ class Ensemble:
         """
         if not callable(fit):
             raise InvalidArgument("fit must be a function.", remedy="Pass fit(x, y), which gives a model.")
+        whose = getattr(fit, "__self__", None)
+        if whose is not None and not isinstance(whose, type | ModuleType):
+            raise NotSound(
+                "fit is a method of one object, which would be trained anew for every shard.",
+                remedy=ANEW,
+            )
         count = numbers.count(models, "models", most=MOST)
         rows = Rows(dataset)
         parts = shards(len(rows), count, units=units, key=key)
         made = cls([_fitted(fit, rows, part) for part in parts])
         made._form = None if rows.by_number else _form(rows.form())
         how = "row in one of them, by a coin" if units is None else "unit in one of them, by a keyed hash"
-        made.how = f"{count} models, each {how}"
+        made.how, made.by_unit = f"{count} models, each {how}", units is not None
         return made
 
     def __len__(self) -> int:
@@ -88,8 +103,7 @@ class Ensemble:
 
 def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
     """None where it fails."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"), chance():
-        warnings.simplefilter("ignore")
+    with quiet(), np.errstate(all="ignore"), chance():
         try:
             given = rows.part(part)
             return fit(given) if rows.by_number else fit(*given)
@@ -101,8 +115,7 @@ def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
 
 def _said(model: Any, questions: Any, size: int, outputs: Outputs | None, classes: Sequence[Cell]) -> Answers:
     nothing = Answers.none(size, len(classes))
-    with warnings.catch_warnings(), np.errstate(all="ignore"), chance():
-        warnings.simplefilter("ignore")
+    with quiet(), np.errstate(all="ignore"), chance():
         try:
             with at_rest(model):
                 found = Answering(model, outputs, classes)(questions)

@@ -75,6 +75,11 @@ class Service:
         """
         prepaid = None if answers is None else numbers.count(answers, "answers", most=MOST)
         whom = whom_for(self.loss, account, unit)
+        if whom is not None and whom.column is not None and not self.ensemble.by_unit:
+            raise InvalidArgument(
+                f"{whom} may be in many rows, and these models were given rows one by one.",
+                remedy="Train the ensemble with units=, the column that says whose row each is.",
+            )
         return Session(self, account, whom, by=by, purpose=purpose, prepaid=prepaid, remember=remember)
 
     def released(self, questions: Any, size: int, unit: Unit | None, loss: Loss) -> Release:
@@ -88,7 +93,7 @@ class Service:
             found[0].receipt,
             loss=loss,
             bounds=(self.ensemble.how, *self.aggregate.bounds),
-            tainted=any(one.receipt.tainted for one in found),
+            tainted=self.ensemble.tainted or any(one.receipt.tainted for one in found),
             delta=self.delta,
         )
         return replace(found[0], columns=columns, receipt=receipt)

@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dalenius.learn.tabular.coins import Coins
 from dalenius.learn.tabular.columns import Codes, codes, read_classes
 from dalenius.learn.tabular.estimator import Classifier
 from dalenius.learn.tabular.promise import Promise
@@ -75,7 +76,7 @@ class BoostedTrees(Classifier):
         depth = numbers.count(self.depth, "depth", most=12)
         asked = None if self.trees is None else numbers.count(self.trees, "trees", most=10**4)
         step = None if self.rate is None else float(numbers.rate(self.rate, "rate"))
-        chance = np.random.default_rng()
+        chance = Coins()
         grown: list[tuple[Shape, Floats]] = []
         with self._charged(
             promise, promise.loss, f"boosted trees of {depth} questions, noisy sums in leaves"

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dalenius.learn.tabular.coins import Coins
 from dalenius.learn.tabular.estimator import Estimator
 from dalenius.learn.tabular.halving import Points, dense_points
 from dalenius.learn.tabular.promise import Promise
@@ -114,21 +115,21 @@ class KMeans(Estimator):
 
 def on_points(points: Points, many: int) -> Floats:
     """The best of several runs of k-means++ on weighted points; chance here protects nobody."""
-    chance = np.random.default_rng()
+    chance = Coins()
     runs = [_run(points, many, chance) for _ in range(TRIES)]
     return min(runs, key=lambda run: run[0])[1]
 
 
-def _run(points: Points, many: int, chance: np.random.Generator) -> tuple[float, Floats]:
+def _run(points: Points, many: int, chance: Coins) -> tuple[float, Floats]:
     places, weights = points.places, points.weights
-    centers = places[chance.choice(len(places), p=weights / weights.sum())][np.newaxis]
+    centers = places[chance.choice(weights)][np.newaxis]
     while len(centers) < many:
         far = weights * np.square(places[:, np.newaxis] - centers).sum(axis=2).min(axis=1)
         if not far.sum() > 0:
             spare = chance.uniform(-1, 1, (many - len(centers), places.shape[1]))
             centers = np.vstack([centers, spare])
             break
-        centers = np.vstack([centers, places[chance.choice(len(places), p=far / far.sum())]])
+        centers = np.vstack([centers, places[chance.choice(far)]])
     for _ in range(ROUNDS):
         nearest = np.square(places[:, np.newaxis] - centers).sum(axis=2).argmin(axis=1)
         own = (nearest[:, np.newaxis] == np.arange(many)) * weights[:, np.newaxis]

@@ -1,7 +1,7 @@
 """`LogisticRegression`: a linear model of classes, by noisy gradients or by objective perturbation.
 
 >>> import numpy as np
->>> x = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+>>> x = np.cos(np.arange(1000.0) ** 2).reshape(500, 2)
 >>> model = LogisticRegression(epsilon=2, bounds=(-1, 1), classes=[0, 1]).fit(x, (x[:, 0] > 0) * 1)
 >>> model.receipt_.cost
 'epsilon 2'

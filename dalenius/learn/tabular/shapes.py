@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.tabular.coins import Coins
 from dalenius.learn.tabular.columns import Codes, read_bounds
 from dalenius.learn.tabular.sums import Floats
 from dalenius.mechanisms.contributions import table
@@ -75,12 +76,10 @@ class Shape:
         return found
 
 
-def drawn(
-    histograms: list[Floats], coded: tuple[bool, ...], depth: int, chance: np.random.Generator
-) -> Shape:
+def drawn(histograms: list[Floats], coded: tuple[bool, ...], depth: int, chance: Coins) -> Shape:
     """A random shape, its columns different ones where there are enough."""
     many = len(histograms)
-    columns = chance.permutation(many)[:depth] if depth <= many else chance.integers(many, size=depth)
+    columns = chance.permutation(many)[:depth] if depth <= many else chance.integers(many, depth)
     sides = [
         chance.random(len(histograms[j])) < 0.5 if coded[j] else _beyond(histograms[j], chance)
         for j in columns.tolist()
@@ -88,9 +87,9 @@ def drawn(
     return Shape(tuple(columns.tolist()), tuple(sides))
 
 
-def _beyond(histogram: Floats, chance: np.random.Generator) -> NDArray[np.bool_]:
+def _beyond(histogram: Floats, chance: Coins) -> NDArray[np.bool_]:
     """The cells beyond a threshold that has a random share of the rows below it, both sides having some."""
     below = np.cumsum(np.maximum(histogram, 0) + 1e-9)
     below = below / below[-1]
-    edge = int(np.searchsorted(below, chance.uniform(0.02, 0.98)))
+    edge = int(np.searchsorted(below, chance.uniform(0.02, 0.98)[0]))
     return np.arange(len(histogram)) > min(edge, len(histogram) - 2)

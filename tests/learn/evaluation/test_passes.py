@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import dalenius as dp
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn import replaced
 from dalenius.learn.evaluation import passes
@@ -154,3 +155,54 @@ def test_made_up_rows_have_the_form_and_nothing_else() -> None:
     assert not torch.equal(one["a"][0], one["a"][1])
     assert made_up(np.array(["text"])) is None
     assert made_up(["text"]) is None
+
+
+class Halves(torch.nn.Module):
+    """Each half of a batch is answered by both."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        one, two = x.chunk(2)
+        return torch.cat([one + two, one + two])
+
+
+def test_rows_that_are_mixed_at_any_distance_are_refused() -> None:
+    x, y = torch.randn(100, 2), torch.zeros(100, dtype=torch.long)
+    with pytest.raises(NotSound, match="rows beside it"):
+        dp.learn.evaluate(Halves(), (x, y), epsilon=1, classes=2)
+
+
+def test_rows_of_a_data_set_are_answered_one_by_one() -> None:
+    """Whatever stacks them, by keys, by types or to the longest, has one at a time."""
+
+    def padded(rows: list) -> object:
+        longest = max(len(x) for x, _ in rows)
+        inputs = torch.stack([torch.nn.functional.pad(x, (0, longest - len(x))) for x, _ in rows])
+        return inputs, torch.tensor([y for _, y in rows])
+
+    short, long = (torch.ones(4), 1), (torch.zeros(400), 0)
+
+    def right(rows: list) -> float:
+        def model(x: torch.Tensor) -> torch.Tensor:
+            return (x.mean(1) > 0.5).long()
+
+        given = {"epsilon": 1e6, "classes": 2, "metrics": "confusion", "collate": padded}
+        found = dp.learn.evaluate(model, rows, **given)["confusion"]
+        cells = zip(found["label"], found["prediction"], found["n"], strict=True)
+        return float(sum(n for label, prediction, n in cells if label == prediction == 1))
+
+    assert right([short] * 30) > 29
+    assert abs(right([short] * 30 + [long]) - right([short] * 30)) < 0.1
+    with pytest.raises(InvalidArgument, match="one by one"):
+        dp.learn.evaluate(lambda x: x, [short], epsilon=1, classes=2, batch_size=2)
+
+
+def test_no_row_of_a_data_set_is_read_before_the_charge() -> None:
+    class Broken:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, i: int) -> object:
+            raise RuntimeError("a row of someone")
+
+    for rows in (Broken(), []):
+        dp.learn.evaluate(torch.nn.Linear(2, 2), rows, epsilon=1, classes=2)

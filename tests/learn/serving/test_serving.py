@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import dalenius as dp
+from dalenius import noise
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound, RelationMismatch
 from dalenius.learn.serving.ensemble import Ensemble
 from dalenius.learn.serving.service import Service
@@ -229,7 +230,7 @@ def test_numbers_are_averaged() -> None:
     ],
 )
 def test_wrong_input_says_what_to_do(change: dict[str, Any]) -> None:
-    ensemble = Ensemble([Constant(X, Y)] * 3)
+    ensemble = Ensemble([Constant(X, Y) for _ in range(3)])
     given: dict[str, Any] = {"ensemble": ensemble, "classes": 2, "epsilon": 1} | change
     with pytest.raises(InvalidArgument) as refused:
         dp.learn.serve(given.pop("ensemble"), **given)
@@ -293,7 +294,7 @@ def test_what_one_model_draws_is_nothing_to_the_others() -> None:
 
 
 def test_nothing_of_a_model_is_shown() -> None:
-    assert repr(Ensemble([Constant(X, Y)] * 3)) == (
+    assert repr(Ensemble([Constant(X, Y) for _ in range(3)])) == (
         "<Ensemble of 3 models, each unit in one of them by the caller's promise>"
     )
     assert "Constant" not in repr(service())
@@ -315,3 +316,36 @@ def test_an_attack_through_training_and_asking_finds_no_more_than_was_charged() 
     assert not dp.audit(answer, claim=price.loss, **pairs).violated
     # One vote of one moves the odds by e⁴, half of that for either answer: more than 1 is found.
     assert dp.audit(answer, claim=Pure(1), **pairs).violated
+
+
+def test_one_model_is_not_many() -> None:
+    """What a method of one object gives back is that object, trained on the last shard."""
+    with pytest.raises(NotSound, match="method of one object"):
+        Ensemble.train(Constant(X, Y).predict, (X, Y), models=5)
+    one = Constant(X, Y)
+    with pytest.raises(NotSound, match="are one object"):
+        Ensemble([one, one])
+
+
+def test_models_of_a_seed_taint_their_answers() -> None:
+    with noise.seeded(b"known"):
+        ensemble = Ensemble.train(Constant, (X, Y), models=5)
+    answer = dp.learn.serve(ensemble, classes=2, epsilon=4).start().ask(X[0])
+    assert answer.receipt.tainted
+
+
+def test_columns_side_by_side_are_no_rows() -> None:
+    from torch.utils.data import TensorDataset
+
+    x, y = torch.zeros(500, 2), torch.zeros(500)
+    sizes: list[int] = []
+    Ensemble.train(lambda rows: sizes.append(len(rows)), TensorDataset(x, x, y), models=4)
+    assert sum(sizes) == 500
+    with pytest.raises(InvalidArgument, match="list of columns"):
+        Ensemble.train(lambda rows: None, [x, y], models=4)
+
+
+def test_rows_are_not_people() -> None:
+    service = dp.learn.serve(Ensemble.train(Constant, (X, Y), models=5), classes=2, epsilon=1)
+    with pytest.raises(InvalidArgument, match="may be in many rows"):
+        service.start(unit=dp.Unit("user", column="user"))

@@ -35,7 +35,7 @@ def weights(label: int | None) -> Any:
     return [float(model.intercept_[0]), float(model.coef_[0, 0])]
 
 
-@pytest.mark.parametrize(("function", "shown"), [(counted, 0.5), (means, 0.3), (weights, 0.05)])
+@pytest.mark.parametrize(("function", "shown"), [(counted, 0.5), (means, 0.3), (weights, 0.0)])
 def test_an_adversary_finds_no_more_than_was_promised(function: Any, shown: float) -> None:
     found = audit(
         function,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalenius.learn.tabular import bayes, boosting, clusters, descent, halving, moments
+from dalenius.learn.tabular import bayes, boosting, clusters, coins, descent, halving, moments
 from dalenius.learn.tabular.sums import noisy
 from dalenius.mechanisms.additive import Additive
 from tests.learn.tabular.models import NAMES, PURE, made, rows
@@ -45,9 +45,10 @@ class Tape:
 def recorded(patch: pytest.MonkeyPatch, again: Tape | None = None) -> Iterator[Tape]:
     """The chance that protects nobody, such as the shapes of trees, is the same both times."""
     tape = Tape(again=again)
-    drawn = np.random.default_rng
+    chance = np.random.default_rng(7)
     with patch.context() as here:
-        here.setattr(np.random, "default_rng", lambda *seed: drawn(*(seed or (7,))))
+        here.setattr(coins.Coins, "random", lambda _, size: chance.random(size))
+        here.setattr(coins.Coins, "integers", lambda _, below, size: chance.integers(below, size=size))
         for module in MODULES:
             here.setattr(module, "noisy", tape.answer)
         yield tape
