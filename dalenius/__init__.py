@@ -18,6 +18,7 @@ from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
     from dalenius import learn as learn
+    from dalenius import report as report
     from dalenius.audits.claims import audit
     from dalenius.audits.report import Audit
     from dalenius.audits.training import audit_training
@@ -54,6 +55,7 @@ else:
             "mean": "dalenius.oneliners",
             "median": "dalenius.oneliners",
             "people_needed": "dalenius.planner",
+            "report": "dalenius.report",
             "sum": "dalenius.oneliners",
             "table": "dalenius.tables.opening",
         },

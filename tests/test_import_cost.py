@@ -46,6 +46,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dalenius.errors",
         "import dalenius.figures",
         "import dalenius.privacy.unit",
+        "import dalenius.report.study",
         "import dalenius.tables",
         "import dalenius as dp; dp.Unit('person')",
         "import dalenius as dp; dir(dp), dp.__version__",

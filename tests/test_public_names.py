@@ -186,6 +186,8 @@ EXPORTED = {
         "uniform",
     },
     "dalenius.privacy": {"Grid", "Sensitivity", "Unit", "clip_norm", "exact_sum", "steps_between"},
+    "dalenius.report": set(),
+    "dalenius.report.study": {"Data", "Payment", "Run", "Study", "read", "run"},
     "dalenius.tables": {"Bounds", "Explanation", "Table"},
     "dalenius.losses": {
         "Approximate",

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +39,9 @@ FALSE_ALARMS = (0.001, 0.01)
 """The false-positive rates at which a report states the true ones."""
 DRAWN = 300
 """Points of a measured curve that a picture shows."""
+AREAS = 40
+"""Parts that the area under a curve is bounded by."""
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,23 @@ def curve(members: ArrayLike, others: ArrayLike) -> tuple[Floats, Floats]:
     levels = np.unique(np.concatenate([inside, outside]))[::-1]
     found = [np.append(0.0, _share_from(scores, levels)) for scores in (outside, inside)]
     return found[0], found[1]
+
+
+def area(members: ArrayLike, others: ArrayLike) -> float:
+    """The area under the curve: the chance that a member scores above another, a tie counting half."""
+    inside, outside = read_scores(members), np.sort(read_scores(others))
+    below, up_to = (np.searchsorted(outside, inside, side=side).sum() for side in _SIDES)
+    return float((int(below) + int(up_to)) / (2 * len(inside) * len(outside)))
+
+
+def most_area(loss: Loss, parts: int = AREAS) -> float:
+    """The most area under the curve that a loss allows, on average over trainings.
+
+    The false negatives that a loss asks for fall with the false positives: a sum over `parts` of their range,
+    each taken at its right end, is never more than the area under them.
+    """
+    missed = sum(loss.tradeoff(Fraction(i, parts)).lower for i in range(1, parts)) / parts
+    return min(1.0, math.nextafter(1 - missed * (1 - 2**-40), math.inf))
 
 
 def at(

@@ -100,7 +100,7 @@ def show(
     from dalenius.ledger.overview import overview
     from dalenius.ledger.picture import burn_down
 
-    with _existing(where) as ledger:
+    with existing(where) as ledger:
         accounts = ledger.accounts() if account is None else [ledger.account(account)]
         seen = [overview(one, newest=newest, brief=brief) for one in accounts]
         saved = None if plot is None else burn_down(accounts, against=against.value).save(plot)
@@ -134,7 +134,7 @@ def charge(
     from dalenius.cli.ledger_output import charge_fields
 
     asked = parse(loss)
-    with _existing(where, anchor) as ledger:
+    with existing(where, anchor) as ledger:
         named = ledger.account(account)
         paying = named if cell is None else named.cell(*_cell(cell))
         try:
@@ -172,7 +172,7 @@ def allow(
     from dalenius.ledger import Budget
 
     budget = Budget(exact(epsilon, "epsilon"), exact(delta, "delta"))
-    with _existing(where, anchor) as ledger:
+    with existing(where, anchor) as ledger:
         entry = ledger.account(account).allow(
             budget, by=by, purpose=purpose, window=cast("Window | None", window)
         )
@@ -192,7 +192,7 @@ def forfeit(
     json: Json = False,
 ) -> None:
     """Give up an open reservation whose process is known to be gone."""
-    with _existing(where) as ledger:
+    with existing(where) as ledger:
         ledger.forfeit(number)
     if json:
         emit_json({"reservation": number, "forfeited": True})
@@ -211,7 +211,7 @@ def verify(
 ) -> None:
     """Check every entry against the chain and an anchor, and every balance against the entries."""
     known = None if anchor is None else _anchor(anchor)
-    with _existing(where) as ledger:
+    with existing(where) as ledger:
         if known is not None:
             ledger.check(known)
         count, head = ledger.verify(costs=costs), ledger.anchor()
@@ -238,7 +238,7 @@ def export(
         raise InvalidArgument(
             "A table is not JSON.", remedy="Leave out --json, or write to a file with --out."
         )
-    with _existing(where) as ledger:
+    with existing(where) as ledger:
         entries = ledger.entries() if account is None else ledger.account(account).stream()
         if out is None:
             write_entries(entries, sys.stdout, table=form is Form.csv)
@@ -251,7 +251,7 @@ def export(
         typer.echo(str(out))
 
 
-def _existing(where: str, anchor: Path | None = None) -> Ledger:
+def existing(where: str, anchor: Path | None = None) -> Ledger:
     """A ledger that is there: a path mistyped shall not make a new one."""
     from dalenius.ledger import Ledger
 
