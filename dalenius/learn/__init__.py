@@ -11,7 +11,7 @@
     features                      features of one record each, which are free, and their mean, which is not
     evaluation                    how well any model does on private rows, as charged releases
     serving, shards               a model that is never published answers questions, each charged
-    rows, models                  rows and models of any kind, as these two see them
+    rows, models, whose           rows and models of any kind, as these two see them, and whose rows are
     tuning                        the best of a secret number of runs, for the price of a few
     pate                          a student of noisy votes: teachers of any kind, of scikit-learn or torch
     tabular                       models of tables as scikit-learn has them; these need no torch

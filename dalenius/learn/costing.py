@@ -18,6 +18,7 @@ from dalenius.learn.numerics import grid_bits
 from dalenius.learn.optimizer import step_loss
 from dalenius.learn.sampling import Sampling
 from dalenius.learn.several import Processes
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.loss import Loss
@@ -107,6 +108,7 @@ class Costed:
         account = self.account
         if account is None:
             return
+        check_rows(account.unit, by_unit=self.sampling.rows_per_unit is not None)
         if self.sampling.relation == "zero_out" and account.unit.relation != "zero_out":
             raise RelationMismatch(
                 f"The number of rows is taken as public; it is private to an account for "

@@ -83,7 +83,7 @@ def tune(
     delta: Number | None = None,
 ) -> Tuned:
     """The best of about `runs` private runs, each on one of the candidates; see the module."""
-    if not callable(train) or isinstance(candidates, str | bytes) or not len(candidates):
+    if not callable(train) or not isinstance(candidates, list | tuple) or not candidates:
         raise InvalidArgument(
             "Tuning needs a function of one candidate, and candidates.",
             remedy="Pass train, which returns a score and a model, and a list such as [0.1, 1.0].",

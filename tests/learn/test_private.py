@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -223,3 +224,16 @@ def test_arguments_that_say_nothing_or_too_much_are_refused() -> None:
         run_of(network(), data(40), sampling="shuffled")
     with pytest.raises(InvalidArgument, match="by number"):
         run_of(network(), iter(data(40)))
+
+
+def test_rows_are_not_charged_as_people(tmp_path: Path) -> None:
+    """Each row is clipped by itself, and who has ten of them would lose ten times what is charged."""
+    account = dp.Ledger(tmp_path / "users.ledger").open(
+        "users", unit=dp.Unit("user", column="user"), budget=dp.Budget(epsilon=9, delta=1e-5)
+    )
+    with pytest.raises(InvalidArgument, match="may be in many rows"):
+        run_of(network(), data(40), account=account, delta=1e-6, public_size=40)
+    assert len(account.entries()) == 1
+    units = {"units": [n % 10 for n in range(40)], "rows_per_unit": 4, "public_size": 10}
+    asked = {"account": account, "delta": 1e-6, "batch_size": 4} | units
+    assert run_of(network(), data(40), **asked).receipt.unit == account.unit

@@ -229,3 +229,9 @@ def test_what_a_run_does_to_its_candidate_is_not_seen():
 
     tune(train, candidates, loss=dp.losses.Pure(0.1), runs=20)
     assert candidates == [{"rate": 1}, {"rate": 2}]
+
+
+@pytest.mark.parametrize("candidates", [{"rate": 1}, "ab", [], 3])
+def test_candidates_are_a_list(candidates):
+    with pytest.raises(InvalidArgument, match="candidates"):
+        tune(lambda candidate: (1, None), candidates, loss=Pure(0.1))

@@ -28,6 +28,7 @@ from dalenius.learn.evaluation.planning import BINS, SCORES, check_outputs, plan
 from dalenius.learn.evaluation.tables import GRID, Plan
 from dalenius.learn.models import Answering, Outputs, at_rest
 from dalenius.learn.rows import Rows
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms import contributions
@@ -216,11 +217,7 @@ def _rows_per_unit(units: Any, rows_per_unit: int | None) -> int:
 
 def _whom(account: Account | None, unit: Unit | None, *, by_unit: bool) -> Unit | None:
     whom = unit if account is None else account.unit
-    if whom is not None and whom.column is not None and not by_unit:
-        raise InvalidArgument(
-            f"{whom} may be in many rows, and it is not said whose each is.",
-            remedy="Pass units, the column that says whose row each is, and rows_per_unit.",
-        )
+    check_rows(whom, by_unit=by_unit)
     if unit is not None and account is not None and unit != account.unit:
         raise InvalidArgument(
             f"This evaluation is for {unit}; the account is for {account.unit}.",

@@ -20,6 +20,7 @@ import numpy as np
 from torch import Tensor
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.privacy import numbers
@@ -83,11 +84,7 @@ def mean_of(
     asked = Centering(
         entries, numbers.positive(norm, "norm"), numbers.positive(noise_multiplier, "noise_multiplier")
     )
-    if account is not None and account.unit.column is not None:
-        raise InvalidArgument(
-            f"{account.unit} may be in many rows, and here each row counts by itself.",
-            remedy="Charge an account for single rows.",
-        )
+    check_rows(None if account is None else account.unit, by_unit=False)
     mechanism = asked.mechanism
     charge = nullcontext() if account is None else account.reserve(mechanism.loss, by=by, purpose=purpose)
     with charge as reservation:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.pate.teachers import Teachers
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.losses.fields import written
 from dalenius.losses.pate.sanitizer import Sanitized, Sanitizer
@@ -100,7 +101,8 @@ class Labelling(Single):
         check_release(sanitizer, self.mechanism.relation, self._asked)
         if account is None:
             return self._figure(sanitizer, failure)
-        whom = kept_apart(self.teachers, whom_for(sanitizer.loss, account, self.unit))
+        whom = whom_for(sanitizer.loss, account, self.unit)
+        check_rows(whom, by_unit=self.teachers.by_unit)
         if self.unit is not None and whom != self.unit:
             raise InvalidArgument(
                 f"The labels protect {self.unit}, and this account {whom}.",
@@ -152,15 +154,6 @@ def begin(
             "A unit that is replaced by another moves the votes of two teachers, its own and the other's.",
             remedy='Leave relation as "add_remove"; an account for "replace" then charges for both.',
         )
-    whom = kept_apart(teachers, whom_for(mechanism.loss, account, unit))
+    whom = whom_for(mechanism.loss, account, unit)
+    check_rows(whom, by_unit=teachers.by_unit)
     return Labelling(mechanism, teachers, whom, paid(mechanism, account, whom, by, purpose))
-
-
-def kept_apart(teachers: Teachers, whom: Unit | None) -> Unit | None:
-    """Whom they protect, if each of these is behind one teacher."""
-    if whom is not None and whom.column is not None and not teachers.by_unit:
-        raise InvalidArgument(
-            f"{whom} may be in many rows, and these teachers were given rows one by one.",
-            remedy="Make the teachers with units=, the column that says whose row each is.",
-        )
-    return whom

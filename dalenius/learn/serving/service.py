@@ -18,6 +18,7 @@ from dalenius.learn.models import Outputs, read_classes
 from dalenius.learn.serving.aggregates import Aggregate, Mean, Plurality
 from dalenius.learn.serving.ensemble import Ensemble
 from dalenius.learn.serving.session import Session
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.above_threshold import whom_for
@@ -75,11 +76,7 @@ class Service:
         """
         prepaid = None if answers is None else numbers.count(answers, "answers", most=MOST)
         whom = whom_for(self.loss, account, unit)
-        if whom is not None and whom.column is not None and not self.ensemble.by_unit:
-            raise InvalidArgument(
-                f"{whom} may be in many rows, and these models were given rows one by one.",
-                remedy="Train the ensemble with units=, the column that says whose row each is.",
-            )
+        check_rows(whom, by_unit=self.ensemble.by_unit)
         return Session(self, account, whom, by=by, purpose=purpose, prepaid=prepaid, remember=remember)
 
     def released(self, questions: Any, size: int, unit: Unit | None, loss: Loss) -> Release:

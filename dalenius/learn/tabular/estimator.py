@@ -23,6 +23,7 @@ from dalenius.errors import InvalidArgument, RelationMismatch
 from dalenius.learn.tabular.columns import Columns, read_columns, same_length, width_of
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import Floats
+from dalenius.learn.whose import check_rows
 from dalenius.ledger.account import Account
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.contributions import kept
@@ -135,7 +136,9 @@ class Estimator(ABC):
         return "add_remove" if self.account is None else self.account.unit.relation
 
     def _read(self, data: Any, *, centered: bool = False, **more: Any) -> None:
-        """Check what is public of a table: its columns and their bounds, and that lengths agree."""
+        """Check what is public of a table: columns and their bounds, whose rows are, that lengths agree."""
+        if self.account is not None:
+            check_rows(self.account.unit, by_unit=more.get("units") is not None)
         self.n_features_in_ = width_of(data)
         norms = {name: getattr(self, name, None) for name in ("l1_norm", "l2_norm")}
         self._columns = read_columns(self._bounds(), self.n_features_in_, centered=centered, **norms)

@@ -196,3 +196,14 @@ def test_neither_torch_nor_scikit_learn_is_loaded() -> None:
         "assert not {'torch', 'sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_rows_are_not_charged_as_people(tmp_path):
+    account = dp.Ledger(tmp_path / "users.ledger").open(
+        "users", unit=dp.Unit("user", column="user"), budget=dp.Budget(epsilon=9, delta=1e-5)
+    )
+    x, y = np.zeros((20, 2)), np.arange(20) % 2
+    model = tabular.GaussianNB(epsilon=1, bounds=(-1, 1), classes=[0, 1], account=account)
+    with pytest.raises(InvalidArgument, match="may be in many rows"):
+        model.fit(x, y)
+    assert model.fit(x, y, units=np.arange(20) // 2).receipt_.unit == account.unit
