@@ -122,7 +122,7 @@ def _schema(
         columns = _columns(engine, name, facts.main)
         tables.append(Private(name, columns, unit, time, rows_per_unit=most, **declared))
     tables += [Public(name, _columns(engine, name, facts.main)) for name in public]
-    return Schema(tables, engine.public)
+    return Schema(tables, engine.public, engine.dialect)
 
 
 def _named(others: Others | None) -> dict[str, Any]:

@@ -85,10 +85,14 @@ class Public:
 
 @dataclass(frozen=True)
 class Schema:
-    """Tables by name; `read` gives the rows of a query on public tables (`Engine.public`), to list keys."""
+    """Tables by name; `read` gives the rows of a query on public tables (`Engine.public`), to list keys.
+
+    `dialect` is that of the engine.
+    """
 
     tables: Sequence[Private | Public]
     read: Callable[[str], list[dict[str, Any]]] | None = None
+    dialect: str = "duckdb"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", tuple(self.tables))

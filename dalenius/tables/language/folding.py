@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dalenius.tables.language.dialects.dialect import Dialect
 from dalenius.tables.language.intervals import Span
 from dalenius.tables.language.relations import (
     Fold,
@@ -18,7 +19,6 @@ from dalenius.tables.language.relations import (
     Relation,
 )
 from dalenius.tables.language.spans import span_of
-from dalenius.tables.language.templates import as_real, canonical, settled
 
 _STEP = -30
 
@@ -46,46 +46,44 @@ def units_of(relation: Relation, side: str = "") -> list[str]:
     return [f"{side}u{i}" for i in range(relation.facts.units)]
 
 
-def folded_sql(source: Relation, fold: Fold | Over, over: str) -> str:
+def folded_sql(dialect: Dialect, source: Relation, fold: Fold | Over, over: str) -> str:
     """An aggregate, over a window where one is given."""
     if fold.argument is None:
         return f"COUNT(*){over}"
-    sql, type_ = canonical(fold.argument, names_of(source)), fold.argument.type
+    sql, type_ = dialect.canonical(fold.argument, names_of(source)), fold.argument.type
     match fold.kind:
         case "count_of":
             return f"COUNT({sql}){over}"
         case "distinct":
-            return f"COUNT(DISTINCT {sql}){over}"
+            return dialect.distinct(sql, over)
         case "min" | "max":
             return f"{fold.kind.upper()}({sql}){over}"
         case "median":
-            return settled(f"MEDIAN({as_real(sql, type_)}){over}")
+            return dialect.settled(dialect.median(dialect.as_real(sql, type_), over))
         case "sum" if type_ == "integer":
-            return f"TRY_CAST(SUM({sql}){over} AS BIGINT)"
-    steps, step = _in_steps(as_real(sql, type_), span_of(fold.argument, source.facts.fields))
-    total = f"(CAST(SUM({steps}){over} AS DOUBLE) * {step})"
+            return dialect.whole_sum(sql, over)
+    steps, step = _in_steps(dialect, dialect.as_real(sql, type_), span_of(fold.argument, source.facts.fields))
+    total = f"({dialect.as_real(f'SUM({steps}){over}', 'integer')} * {step})"
     return total if fold.kind == "sum" else f"({total} / NULLIF(COUNT({steps}){over}, 0))"
 
 
-def _in_steps(sql: str, span: Span) -> tuple[str, str]:
+def _in_steps(dialect: Dialect, sql: str, span: Span) -> tuple[str, str]:
     """A real number in whole steps, and the step: a power of two, so that nothing else is rounded."""
     ends, power = span.finite, _STEP
     if ends is None:
         ends = Fraction(-(2**_MOST)), Fraction(2**_MOST)
     else:
         power = max(math.frexp(float(max(abs(ends[0]), abs(ends[1]))) or 1.0)[1] - _MOST, _LEAST)
-    low, high = (f"CAST('{float(end)!r}' AS DOUBLE)" for end in ends)
-    scale, step = (f"CAST('{math.ldexp(1.0, exponent)!r}' AS DOUBLE)" for exponent in (-power, power))
-    held = f"TRY_CAST(round(LEAST(GREATEST({sql}, {low}), {high}) * {scale}) AS HUGEINT)"
-    return f"CASE WHEN {sql} IS NOT NULL THEN {held} END", step
+    steps = dialect.in_steps(sql, (float(ends[0]), float(ends[1])), math.ldexp(1.0, -power))
+    return steps, dialect.number(math.ldexp(1.0, power))
 
 
-def over_sql(source: Relation, function: Over) -> str:
+def over_sql(dialect: Dialect, source: Relation, function: Over) -> str:
     """A window function in SQL."""
     names = names_of(source)
-    parts = [canonical(each, names) for each in function.partition]
+    parts = [dialect.canonical(each, names) for each in function.partition]
     over = _clause("PARTITION BY", [*units_of(source), *parts]) + _clause(
-        "ORDER BY", _order(source, function)
+        "ORDER BY", _order(dialect, source, function)
     )
     over += f" ROWS BETWEEN {function.rows[0]} AND {function.rows[1]}" if function.rows else ""
     kind, argument = function.kind, function.argument
@@ -96,19 +94,19 @@ def over_sql(source: Relation, function: Over) -> str:
             return f"ntile({function.offset}) OVER ({over.strip()})"
     if argument is not None and kind in _TIED:
         offset = f", {function.offset}" if kind in ("lag", "lead", "nth_value") else ""
-        return f"{kind}({canonical(argument, names)}{offset}) OVER ({over.strip()})"
-    return folded_sql(source, function, f" OVER ({over.strip()})")
+        return f"{kind}({dialect.canonical(argument, names)}{offset}) OVER ({over.strip()})"
+    return folded_sql(dialect, source, function, f" OVER ({over.strip()})")
 
 
 def _clause(words: str, items: Sequence[str]) -> str:
     return f" {words} {', '.join(items)}" if items else ""
 
 
-def _order(source: Relation, function: Over) -> list[str]:
+def _order(dialect: Dialect, source: Relation, function: Over) -> list[str]:
     """The order asked for, and all columns after it where rows equal in it would be told apart."""
     names = names_of(source)
     order = [
-        " ".join((canonical(by, names), "DESC" if down else "ASC", _NULLS[first]))
+        " ".join((dialect.canonical(by, names), "DESC" if down else "ASC", _NULLS[first]))
         for by, down, first in function.order
     ]
     if function.kind in _TIED or function.rows is not None:

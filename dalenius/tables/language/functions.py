@@ -1,7 +1,7 @@
 """What each function gives, in Python: for formulas over released values, and for public keys.
 
 `evaluate` never raises: where there is no value, or only NaN, it gives None, which is NULL. The names are
-those of `expressions`, and `templates` has the same functions in SQL.
+those of `expressions`, and `dialects` has the same functions in SQL.
 """
 
 from __future__ import annotations

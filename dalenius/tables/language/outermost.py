@@ -12,6 +12,7 @@ from sqlglot import exp
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.aggregating import Grouping
 from dalenius.tables.language.beliefs import is_fixed, unit_part
+from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.expressions import Call, Column, Expression, Literal
 from dalenius.tables.language.formulas import AggregateValue, Constant, Formula, KeyColumn, Operation
 from dalenius.tables.language.functions import knows
@@ -19,7 +20,7 @@ from dalenius.tables.language.intervals import Span
 from dalenius.tables.language.lineage import check_known
 from dalenius.tables.language.needed import Needed
 from dalenius.tables.language.normal_form import with_text
-from dalenius.tables.language.printing import rows_of
+from dalenius.tables.language.printing import Printer
 from dalenius.tables.language.public_keys import Given, given_keys, public_keys
 from dalenius.tables.language.reading import Node, Reader, only, whole_of
 from dalenius.tables.language.refusals import refuse
@@ -57,7 +58,7 @@ class Outermost:
         check_known(self.relation, self.grouping.keys, "GROUP BY")
         names = self._key_names(outputs)
         keys = self._keys(given, names)
-        rows = rows_of(
+        rows = Printer(dialect_of(self.schema.dialect)).rows(
             self.relation, self.grouping.keys, columns.values, columns.distincts, all_rows=columns.all_rows
         )
         _check_length(rows.sql)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.domains import MOST, values_of, worth
 from dalenius.tables.language.expressions import (
     Call,
@@ -22,7 +23,7 @@ from dalenius.tables.language.expressions import (
 )
 from dalenius.tables.language.functions import knows
 from dalenius.tables.language.lineage import shifted
-from dalenius.tables.language.printing import distinct_of
+from dalenius.tables.language.printing import Printer
 from dalenius.tables.language.relations import (
     Distinct,
     Filter,
@@ -118,7 +119,7 @@ def _blocks(relation: Relation, keys: Sequence[Expression], schema: Schema) -> l
 
 def _listed(other: Relation, keys: Sequence[Expression], schema: Schema) -> list[Key]:
     assert schema.read is not None and other.facts.public
-    rows = schema.read(distinct_of(other, keys))
+    rows = schema.read(Printer(dialect_of(schema.dialect)).distinct(other, keys))
     return [tuple(_typed(row[f"key_{i}"], key) for i, key in enumerate(keys)) for row in rows]
 
 

@@ -11,10 +11,10 @@ from language.hospital import hospital
 from dalenius.errors import DaleniusError, InvalidArgument
 from dalenius.privacy.unit import Unit
 from dalenius.tables.builder import Query, agg
+from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.expressions import Column, call, literal
 from dalenius.tables.language.functions import evaluate
 from dalenius.tables.language.parsing import ask
-from dalenius.tables.language.templates import sql_of
 from dalenius.tables.schema import Private, Schema
 
 MANY = "9" * 5000
@@ -111,7 +111,7 @@ def test_sums_within_ranges_of_any_size(most: float) -> None:
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63) + 1, 2**53 + 1, 45, -45, -44, 0, 1500])
 def test_whole_numbers_are_rounded_exactly(number: int, digits: int | None) -> None:
     places = () if digits is None else (literal(digits),)
-    sql = sql_of(call("round", Column(0, "integer"), *places), ["c"])
+    sql = dialect_of("duckdb").sql_of(call("round", Column(0, "integer"), *places), ["c"])
     source = f"(SELECT CAST({number} AS BIGINT) AS c)"
     ((found,),) = duckdb.connect().execute(f"SELECT {sql} FROM {source}").fetchall()
     step = 10 ** max(-(digits or 0), 0)

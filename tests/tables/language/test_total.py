@@ -8,20 +8,23 @@ from hypothesis import strategies as st
 from language.nasty import COLUMNS, connection, expressions
 
 from dalenius.privacy.unit import Unit
+from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.expressions import RULES, Expression
 from dalenius.tables.language.parsing import ask
-from dalenius.tables.language.templates import canonical, quoted, read, sql_of
 from dalenius.tables.schema import Private, Schema
 
+DUCKDB = dialect_of("duckdb")
 TYPES = ["boolean", "date", "integer", "moment", "real", "text"]
-READ = ", ".join(f"{read(quoted(name), type_)} AS c{i}" for i, (name, type_) in enumerate(COLUMNS.items()))
+READ = ", ".join(
+    f"{DUCKDB.read(DUCKDB.quoted(name), type_)} AS c{i}" for i, (name, type_) in enumerate(COLUMNS.items())
+)
 NAMES = [f"c{i}" for i in range(len(COLUMNS))]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(TYPES).flatmap(lambda type_: expressions(type_)))
 def test_no_expression_fails_on_any_value(expression: Expression) -> None:
-    sql = canonical(expression, NAMES)
+    sql = DUCKDB.canonical(expression, NAMES)
     source = f"(SELECT {READ} FROM nasty)"
     shown = connection().cursor().execute(f"SELECT MAX(CAST({sql} AS VARCHAR)), COUNT({sql}) FROM {source}")
     assert len(shown.fetchall()) == 1
@@ -35,7 +38,7 @@ def test_no_function_is_left_out(name: str, data: st.DataObject) -> None:
     from language.nasty import applied
 
     expression = data.draw(applied(name))
-    sql = sql_of(expression, NAMES)
+    sql = DUCKDB.sql_of(expression, NAMES)
     connection().cursor().execute(
         f"SELECT MAX(CAST({sql} AS VARCHAR)) FROM (SELECT {READ} FROM nasty)"
     ).fetchall()
