@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -27,6 +27,15 @@ UNITS: dict[str, Sequence[Any]] = {
     "BOOLEAN": (True, False, None),
 }
 KEYS = UNITS | {"DECIMAL(9,2)": (Decimal("1.50"), Decimal("-0.01"), Decimal("0.00"), None)}
+PRINTED: dict[str, Sequence[Any]] = {
+    "BIGINT": (0, 1, 2, -7, 2**63 - 1, -(2**63), None),
+    "VARCHAR": UNITS["VARCHAR"],
+    "DOUBLE": (0.0, math.inf, -math.inf, 1e-300, 5e-324, 0.1, None),
+    "DATE": UNITS["DATE"],
+    "TIMESTAMP": UNITS["TIMESTAMP"],
+    "BOOLEAN": UNITS["BOOLEAN"],
+}
+"""Keys and distinct values as a dialect prints them: no NaN, no −0, whole numbers of 64 bits."""
 VALUES = (
     0.0,
     -0.0,
@@ -72,24 +81,29 @@ class Table:
         ]
 
 
-def table(random: Random) -> Table:
+def table(
+    random: Random, kinds_of_keys: Mapping[str, Sequence[Any]] = KEYS, units_of: Sequence[str] = tuple(UNITS)
+) -> Table:
     """A table of up to forty rows."""
     units, keys, values, distincts = random.choice(
         [(1, 1, 1, 0), (1, 1, 2, 1), (2, 2, 1, 1), (0, 1, 1, 1), (1, 0, 1, 0), (1, 2, 0, 0), (0, 0, 0, 1)]
     )
-    kinds = {f"unit_{i}": random.choice(list(UNITS)) for i in range(units)}
-    kinds |= {f"key_{i}": random.choice(list(KEYS)) for i in range(keys)}
+    kinds = {f"unit_{i}": random.choice(units_of) for i in range(units)}
+    kinds |= {f"key_{i}": random.choice(list(kinds_of_keys)) for i in range(keys)}
     kinds |= {f"value_{i}": "DOUBLE" for i in range(values)}
-    kinds |= {f"distinct_{i}": random.choice(list(KEYS)) for i in range(distincts)}
+    kinds |= {f"distinct_{i}": random.choice(list(kinds_of_keys)) for i in range(distincts)}
     data = [
-        {
-            name: random.choice(VALUES if name.startswith("value") else KEYS[kind])
-            for name, kind in kinds.items()
-        }
+        {name: random.choice(values_of(name, kind, kinds_of_keys)) for name, kind in kinds.items()}
         for _ in range(random.choice([0, 1, 3, 12, 40]))
     ]
     sql = f"SELECT {', '.join(kinds) or '1'} FROM data"
     return Table(kinds, data, Rows(sql, units, keys, values, distincts))
+
+
+def values_of(name: str, kind: str, kinds_of_keys: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    if name.startswith("value"):
+        return VALUES
+    return UNITS[kind] if name.startswith("unit") else kinds_of_keys[kind]
 
 
 def some_range(random: Random) -> Range:

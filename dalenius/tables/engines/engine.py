@@ -76,7 +76,8 @@ class Bounding:
         norm "l1":  W = min(WEIGHT, ⌊WEIGHT·limit/Σ n(g)⌋),      so that Σ W n(g) ≤ limit·WEIGHT
     With `groups`, a unit keeps only its rows in the `groups` groups of least keyed hash of (unit, key),
     before that. For measure `units` the same holds with n(g) = 1 and `presence` in place of `limit`. For
-    `distinct` a unit keeps its `pairs` pairs (group, value) of least keyed hash.
+    `distinct` a unit keeps its `pairs` pairs (group, value) of least keyed hash. Engines that count in 64
+    bits may give no weight at all to a unit with 2^30 rows in one group, or whose Σ n(g)² is above 2^60.
     """
 
     norm: Literal["l2", "l1"]

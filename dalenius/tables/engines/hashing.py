@@ -23,10 +23,16 @@ share a digest (1 in 10^4 for a thousand keys) a unit never keeps just one by ch
 
 from __future__ import annotations
 
+import hashlib
+import struct
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dalenius.tables.rows import KeyPart
 
 Role = Literal["u", "k", "v"]
 Digests = NDArray[np.uint32]
@@ -67,6 +73,34 @@ def digest(salt: bytes, role: Role, spellings: list[str]) -> str:
     """SQL for the digest of several values, each spelled."""
     said = " || ".join([f"'{salt.hex()}{role}'", *(f"({spelling})" for spelling in spellings)])
     return f"CAST('0x' || substr(sha256({said}), 1, 8) AS UINTEGER)"
+
+
+def digest_of(salt: bytes, role: Role, parts: Sequence[KeyPart]) -> int:
+    """The digest of values that are at hand; real numbers have no NaN and no −0."""
+    said = salt.hex() + role + "".join(_said(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(said.encode()).digest()[:4], "big")
+
+
+def _said(part: KeyPart) -> str:
+    letter, text = _spelling(part)
+    return f"{letter}{len(text.encode())}:{text}"
+
+
+def _spelling(part: KeyPart) -> tuple[str, str]:
+    match part:
+        case None:
+            return "n", ""
+        case bool():
+            return "b", str(int(part))
+        case int():
+            return "i", str(part)
+        case float():
+            return "r", f"{int.from_bytes(struct.pack('>d', part), 'big'):064b}"
+        case datetime():
+            return "m", str((part - datetime(1970, 1, 1)) // timedelta(microseconds=1))
+        case date():
+            return "d", str((part - date(1970, 1, 1)).days)
+    return "t", part
 
 
 def _texts(x: str) -> dict[str, tuple[str, str]]:

@@ -7,9 +7,9 @@ from random import Random
 import duckdb
 import nasty
 import pytest
-from reference import ReferenceEngine, name
+from engines.same import check
+from reference import ReferenceEngine
 
-from dalenius.tables.rows import Key
 from dalenius.tables.sources.opening import open_source
 
 
@@ -23,10 +23,6 @@ def created(table: nasty.Table) -> duckdb.DuckDBPyConnection:
             f"INSERT INTO data VALUES (0, {marks})", [list(row.values()) for row in table.data]
         )
     return connection
-
-
-def counted(holders: dict[Key, int]) -> dict[object, int]:
-    return {tuple(name(part) for part in key): count for key, count in holders.items()}
 
 
 PATHS = [(span, room) for span in (1 << 26, 0) for room in (1 << 30, 200)]
@@ -53,25 +49,8 @@ def compare(seed: int, span: int, room: int, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dalenius.tables.engines.kernel_rows.STRETCH", 7)
     random = Random(seed)
     table = nasty.table(random)
-    keys = [key for key in table.keys if random.random() < 0.8] or [(None,) * table.rows.keys]
-    measures, bounding = nasty.measures(random, table), nasty.bounding(random)
     with created(table) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
         engine = open_source(connection, "data", room=room)
         with engine.load(table.rows) as loaded:
-            salt = random.randbytes(32)
-            for most in (1, 2, 100):
-                assert counted(loaded.holders(most=most, salt=salt)) == counted(
-                    truth.holders(most=most, salt=salt)
-                )
-            for norm in ("l2", "l1"):
-                for presence in (False, True):
-                    found = loaded.shapes(keys, norm=norm, presence=presence)
-                    assert (found == truth.shapes(keys, norm=norm, presence=presence)).all()
-            for column in range(table.rows.values):
-                assert (loaded.magnitudes(column) == truth.magnitudes(column)).all()
-            for asked in (keys, keys[:1], []):
-                found = loaded.totals(asked, measures, bounding)
-                wanted = truth.totals(asked, measures, bounding)
-                assert found.shape == wanted.shape
-                assert (found == wanted).all(), (measures, found, wanted)
+            check(random, table, loaded, truth)
         engine.close()

@@ -1,0 +1,1 @@
+"""Bounding in SQL, for engines that hold the rows themselves: only integers by group leave them."""

@@ -1,0 +1,98 @@
+"""The keys that are asked for, as a small table beside the rows: their places, values and digests.
+
+A key is matched by two equalities for each of its columns, on its value with a stand-in for NULL and on
+whether it is NULL: engines join by hash on those, and on no single condition that says both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from dalenius.tables.engines import hashing
+from dalenius.tables.engines.bounding.words import Words
+from dalenius.tables.engines.types import places
+from dalenius.tables.rows import Key, KeyPart
+from dalenius.tables.schema import as_known
+
+_STAND_IN: dict[str, KeyPart] = {
+    "boolean": False,
+    "integer": 0,
+    "real": 0.0,
+    "text": "",
+    "date": date(1970, 1, 1),
+    "moment": datetime(1970, 1, 1),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Keys of columns that have these kinds."""
+
+    words: Words
+    keys: tuple[Key, ...]
+    kinds: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        places(self.keys)
+
+    @property
+    def bits(self) -> int:
+        """Of a place."""
+        return max(len(self.keys) - 1, 0).bit_length()
+
+    def join(self, salt: bytes = b"") -> str:
+        """What goes behind the rows, as `r`: place and digest of their keys are a.place and a.digest."""
+        width = range(len(self.kinds))
+        found = {place: read for place, key in enumerate(self.keys) if (read := self._read(key)) is not None}
+        lines = [self._line(place, key, salt) for place, key in found.items()]
+        nothing = self._line(0, (None,) * len(width), b"")
+        names = ", ".join(["place", "digest", *(f"k{i}" for i in width), *(f"n{i}" for i in width)])
+        table = f"(VALUES {', '.join(lines or [nothing])}) AS a({names})"
+        same = [
+            f"COALESCE(r.key_{i}, {self._literal(None, kind)}) = a.k{i} AND (r.key_{i} IS NULL) = a.n{i}"
+            for i, kind in enumerate(self.kinds)
+        ]
+        conditions = [*same, *([] if lines else ["FALSE"])]
+        return f" JOIN {table} ON {' AND '.join(conditions)}" if conditions else f" CROSS JOIN {table}"
+
+    def _line(self, place: int, key: Key, salt: bytes) -> str:
+        digest = hashing.digest_of(salt, "k", key)
+        held = [self._literal(part, kind) for part, kind in zip(key, self.kinds, strict=True)]
+        missing = ["TRUE" if part is None else "FALSE" for part in key]
+        return f"({', '.join([str(place), self._literal(digest, 'integer'), *held, *missing])})"
+
+    def _read(self, key: Key) -> Key | None:
+        """The key as its columns would have it; None where they cannot."""
+        parts = [read_as(part, kind) for part, kind in zip(key, self.kinds, strict=True)]
+        found = tuple(part[0] for part in parts if part is not None)
+        return found if len(found) == len(parts) else None
+
+    def _literal(self, part: KeyPart, kind: str) -> str:
+        """A part of a key, or what stands for NULL in a column of that kind."""
+        return self.words.dialect.literal(_STAND_IN[kind] if part is None else part, as_known(kind))
+
+
+def read_as(part: KeyPart, kind: str) -> tuple[KeyPart] | None:
+    """A value as a column of that kind would hold it, None where none does."""
+    if part is None:
+        return (None,)
+    if isinstance(part, bool):
+        return (part,) if kind == "boolean" else None
+    if isinstance(part, str):
+        return (part,) if kind == "text" else None
+    if isinstance(part, date):
+        return _date(part, kind)
+    if kind == "real":
+        return None if math.isnan(part) else (float(part) + 0.0,)
+    whole = kind == "integer" and math.isfinite(part) and part == int(part) and -(2**63) <= part < 2**63
+    return (int(part),) if whole else None
+
+
+def _date(part: date, kind: str) -> tuple[KeyPart] | None:
+    moment = part if isinstance(part, datetime) else datetime(part.year, part.month, part.day)
+    moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    if kind == "moment":
+        return (moment,)
+    return (moment.date(),) if kind == "date" and moment.time() == datetime.min.time() else None

@@ -1,0 +1,107 @@
+"""Bounding in SQL gives the integers of the reference engine, bit for bit; here as DuckDB runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import duckdb
+import nasty
+import numpy as np
+import pytest
+from engines.same import check
+from engines.test_against_reference import created
+from reference import ReferenceEngine
+
+from dalenius.errors import InvalidArgument
+from dalenius.tables.engines.bounding.bounded import BoundedRows
+from dalenius.tables.engines.bounding.duckdb import DuckdbWords
+from dalenius.tables.engines.engine import Bounding, Measure
+from dalenius.tables.engines.types import kind_of
+from dalenius.tables.language.dialects import dialect_of
+from dalenius.tables.rows import Rows
+
+WORDS = DuckdbWords(dialect_of("duckdb"))
+
+
+class Runner:
+    """SQL on a connection."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, stores: bool) -> None:
+        self.connection, self.stores, self.tables = connection, stores, 0
+
+    def fetch(self, sql: str) -> Sequence[Sequence[Any]]:
+        return self.connection.execute(sql).fetchall()
+
+    def store(self, sql: str) -> str:
+        if not self.stores:
+            return f"({sql})"
+        self.tables += 1
+        self.connection.execute(f"CREATE TEMP TABLE stored_{self.tables} AS {sql}")
+        return f"stored_{self.tables}"
+
+
+def loaded(connection: duckdb.DuckDBPyConnection, table: nasty.Table, *, packed: bool) -> BoundedRows:
+    kinds = {column: kind_of(kind) for column, kind in table.types.items()}
+    source = f"({table.rows.sql})"
+    return BoundedRows(WORDS, Runner(connection, stores=packed), source, table.rows, kinds, packed=packed)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_equal_to_the_reference(seed: int) -> None:
+    random = Random(seed)
+    packed = seed % 3 == 0
+    units = ("BIGINT", "INTEGER") if packed else tuple(nasty.UNITS)
+    table = nasty.table(random, nasty.PRINTED, units)
+    packed = packed and table.rows.units == 1
+    with created(table) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
+        check(random, table, loaded(connection, table, packed=packed), truth)
+
+
+def test_units_that_do_not_fit_beside_a_place_are_counted_too() -> None:
+    far = [2**63 - 1, -(2**63), 2**61, 2**61 - 1, -(2**61), -(2**61) - 1, 0]
+    data = [{"unit_0": unit, "key_0": key} for unit in far for key in ("a", "b", "a")]
+    rows = Rows("SELECT unit_0, key_0 FROM data", 1, 1)
+    table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, data, rows)
+    with created(table) as connection, ReferenceEngine(data).load(rows) as truth:
+        found, keys = loaded(connection, table, packed=True), [("a",), ("b",)]
+        bounding = Bounding("l2", limit=Fraction(2))
+        measures = [Measure("rows"), Measure("units")]
+        assert (found.totals(keys, measures, bounding) == truth.totals(keys, measures, bounding)).all()
+        assert found.shapes(keys, norm="l2", presence=False).sum() == len(far)
+
+
+def test_a_unit_beyond_all_bounds_has_no_weight_and_is_the_largest() -> None:
+    """Its cells say how many rows it has: no table here has as many."""
+    shapes = "(VALUES (1, CAST(NULL AS BIGINT), CAST(9 AS BIGINT), CAST(1 AS BIGINT)), (2, 4, 2, 1)) AS s"
+    table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, [], Rows("SELECT 1 WHERE FALSE", 1, 1))
+    rows = loaded(duckdb.connect(), table, packed=False)
+    rows._units = lambda asked: (
+        f"(SELECT * FROM {shapes.replace(' AS s', ' AS s(u0, squares, held, groups)')})"
+    )  # type: ignore[method-assign]
+    for norm in ("l1", "l2"):
+        found = rows.shapes([("a",)], norm=norm, presence=False)
+        assert found.sum() == 2 and found[63].sum() == 1
+    joined = rows._joined(rows._asked([("a",)]), Bounding("l2", limit=Fraction(10**9)))
+    weights = rows._runner.fetch(f"SELECT w.weight FROM (VALUES (1), (2)) AS r(u0){joined} ORDER BY r.u0")
+    assert [int(one) for (one,) in weights] == [0, 1 << 14]
+
+
+def test_a_range_with_too_many_steps_is_refused() -> None:
+    from dalenius.privacy.quantized import Grid
+    from dalenius.tables.rows import Range
+
+    table = nasty.Table({"value_0": "DOUBLE"}, [], Rows("SELECT 1.0 AS value_0", 0, 0, 1))
+    rows = loaded(duckdb.connect(), table, packed=False)
+    wide = Range(Fraction(0), Fraction(2) ** 60, Grid(0))
+    with pytest.raises(InvalidArgument, match="coarser"):
+        rows.totals([()], [Measure("sum", 0, wide)], Bounding("l2"))
+
+
+def test_nothing_is_asked_where_no_key_is() -> None:
+    table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, [], Rows("no SQL", 1, 1))
+    rows = loaded(duckdb.connect(), table, packed=False)
+    assert rows.totals([], [Measure("rows")], Bounding("l2")).shape == (0, 1)
+    assert not np.any(rows.shapes([], norm="l2", presence=False))
