@@ -1,7 +1,8 @@
 """The keys that are asked for, as a small table beside the rows: their places, values and digests.
 
-A key is matched by two equalities for each of its columns, on its value with a stand-in for NULL and on
-whether it is NULL: engines join by hash on those, and on no single condition that says both.
+Where a key that is asked for has NULL in a column, that column is matched by two equalities, on its value
+with a stand-in for NULL and on whether it is NULL: engines join by hash on those, and on no single condition
+that says both.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ class Asked:
         nothing = self._line(0, (None,) * len(width), b"")
         names = ", ".join(["place", "digest", *(f"k{i}" for i in width), *(f"n{i}" for i in width)])
         table = f"(VALUES {', '.join(lines or [nothing])}) AS a({names})"
-        same = [
-            f"COALESCE(r.key_{i}, {self._literal(None, kind)}) = a.k{i} AND (r.key_{i} IS NULL) = a.n{i}"
-            for i, kind in enumerate(self.kinds)
-        ]
-        conditions = [*same, *([] if lines else ["FALSE"])]
+        conditions = [self._same(i, any(key[i] is None for key in found.values())) for i in width]
+        conditions += [] if lines else ["FALSE"]
         return f" JOIN {table} ON {' AND '.join(conditions)}" if conditions else f" CROSS JOIN {table}"
+
+    def _same(self, i: int, nulls: bool) -> str:
+        if not nulls:
+            return f"r.key_{i} = a.k{i}"
+        held = f"COALESCE(r.key_{i}, {self._literal(None, self.kinds[i])})"
+        return f"{held} = a.k{i} AND (r.key_{i} IS NULL) = a.n{i}"
 
     def _line(self, place: int, key: Key, salt: bytes) -> str:
         digest = hashing.digest_of(salt, "k", key)

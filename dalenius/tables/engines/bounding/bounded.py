@@ -1,8 +1,9 @@
 """`BoundedRows`: the methods of `Loaded` as SQL that an engine runs; only sums by group come back.
 
 A unit's rows are counted by group (cells), and its Σ n(g)², Σ n(g) and number of groups, its shape, say what
-weight it has. Rows are then joined with the weight of their unit, and summed up. Shapes of units are asked
-for more than once, and stored by the engine where it can.
+weight it has. Rows are then joined with the weight of their unit where that is not full, and summed up.
+Shapes of units are asked for more than once, and stored by the engine where it can. All of it must see the
+same rows: an engine has one snapshot for as long as they are loaded.
 
 Whatever the data are, nothing here overflows. A unit with 2^30 rows or more in one group, or with Σ n(g)²
 above 2^60, has weight 0, and counts as the largest there is: by its own rows, whatever those of others are.
@@ -10,8 +11,8 @@ above 2^60, has weight 0, and counts as the largest there is: by its own rows, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -47,15 +48,6 @@ class Runner(Protocol):
 
     def store(self, sql: str) -> str:
         """What goes behind FROM for the rows of a query: a table of them, or the query in parentheses."""
-
-
-@dataclass(frozen=True)
-class _Weighed:
-    """Rows as `r` with what says their weights."""
-
-    rows: str
-    weight: str
-    presence: str
 
 
 class BoundedRows:
@@ -121,48 +113,43 @@ class BoundedRows:
         asked = self._asked(keys)
         if not keys:
             return sums
-        weighed = self._weighed(asked, bounding)
         plain = [place for place, measure in enumerate(measures) if measure.kind in _PLAIN]
         if plain:
-            asks = [sum_of(self._words, measures[place], weighed.weight) for place in plain]
-            sql = f"SELECT r.place, {', '.join(asks)} FROM {weighed.rows} GROUP BY r.place"
+            rows, weight = self._weighed(asked, bounding)
+            asks = [sum_of(self._words, measures[place], weight) for place in plain]
+            sql = f"SELECT r.place, {', '.join(asks)} FROM {rows} GROUP BY r.place"
             for row, *found in self._runner.fetch(sql):
                 sums[int(row), [ends[place] for place in plain]] = [int(one or 0) for one in found]
         for place, measure in enumerate(measures):
             if place not in plain:
-                sums[:, ends[place] : ends[place + 1]] = self._other(asked, measure, bounding, weighed)
+                sums[:, ends[place] : ends[place + 1]] = self._other(asked, measure, bounding)
         return sums
 
-    def _other(self, asked: Asked, measure: Measure, bounding: Bounding, weighed: _Weighed) -> Integers:
-        words, count = self._words, len(asked.keys)
+    def _other(self, asked: Asked, measure: Measure, bounding: Bounding) -> Integers:
         if measure.kind == "tree":
-            value, leaves = f"r.v{measure.column}", np.zeros((count, 1 << measure.levels), object)
-            found = f"SELECT r.place, {leaf(words, measure)} AS leaf, {weighed.weight} AS weight "
-            found += f"FROM {weighed.rows} WHERE {value} IS NOT NULL"
-            sql = f"SELECT place, leaf, {words.total('weight')} FROM ({found}) AS l GROUP BY place, leaf"
-            for row, place, total in self._runner.fetch(sql):
-                leaves[int(row), int(place)] = int(total)
-            levels = range(1, measure.levels + 1)
-            return np.concatenate([leaves.reshape(count, 1 << n, -1).sum(axis=2) for n in levels], axis=1)
+            return self._tree(asked, measure, bounding)
         if measure.kind == "units":
-            sql = self._present(asked, bounding, weighed)
+            rows, weight = self._weighed(asked, bounding, presence=True)
+            sql = f"SELECT r.place, {self._words.total(weight)} FROM {rows} GROUP BY r.place"
         else:
-            rows = self._weighed(asked, bounding, salted=True).rows
+            rows = self._salted(asked, bounding)
             sql = self._cells.pairs(rows, measure.column or 0, bounding.pairs, bounding.salt)
-        sums = np.zeros((count, 1), object)
+        sums = np.zeros((len(asked.keys), 1), object)
         for row, total in self._runner.fetch(sql):
             sums[int(row), 0] = int(total)
         return sums
 
-    def _present(self, asked: Asked, bounding: Bounding, weighed: _Weighed) -> str:
-        """A query for the weighted number of units in each place."""
-        if not self._rows.units:
-            return (
-                f"SELECT r.place, {self._words.total(weighed.presence)} FROM {weighed.rows} GROUP BY r.place"
-            )
-        cells = f"{self._cells.cells(self._cells.rows(asked), asked.bits)} AS r"
-        joined = cells + self._joined(asked, bounding)
-        return f"SELECT r.place, {self._words.total('w.presence')} FROM {joined} GROUP BY r.place"
+    def _tree(self, asked: Asked, measure: Measure, bounding: Bounding) -> Integers:
+        rows, weight = self._weighed(asked, bounding)
+        found = f"SELECT r.place, {leaf(self._words, measure)} AS leaf, {weight} AS weight "
+        found += f"FROM {rows} WHERE r.v{measure.column} IS NOT NULL"
+        sql = f"SELECT place, leaf, {self._words.total('weight')} FROM ({found}) AS l GROUP BY place, leaf"
+        leaves = np.zeros((len(asked.keys), 1 << measure.levels), object)
+        for row, place, total in self._runner.fetch(sql):
+            leaves[int(row), int(place)] = int(total)
+        levels = range(1, measure.levels + 1)
+        nodes = [leaves.reshape(len(asked.keys), 1 << level, -1).sum(axis=2) for level in levels]
+        return np.concatenate(nodes, axis=1)
 
     def _asked(self, keys: Sequence[Key]) -> Asked:
         return Asked(self._words, tuple(keys), self._keys)
@@ -173,40 +160,51 @@ class BoundedRows:
             self._stored[asked.keys] = self._runner.store(self._cells.units(asked))
         return self._stored[asked.keys]
 
-    def _weighed(self, asked: Asked, bounding: Bounding, *, salted: bool = False) -> _Weighed:
-        rows = f"{self._cells.rows(asked, bounding.salt if salted else b'')} AS r"
-        if not self._rows.units:
-            return _Weighed(rows, _alone(bounding.limit), _alone(bounding.presence))
-        if salted and bounding.groups is None:
-            return _Weighed(rows, "", "")
-        return _Weighed(rows + self._joined(asked, bounding), "w.weight", "w.presence")
+    def _salted(self, asked: Asked, bounding: Bounding) -> str:
+        """Rows, as `r`, with the digests of their keys, in the groups that their unit keeps."""
+        rows = f"{self._cells.rows(asked, bounding.salt)} AS r"
+        if bounding.groups is None or not self._rows.units:
+            return rows
+        return rows + self._kept(asked, bounding)
 
-    def _joined(self, asked: Asked, bounding: Bounding) -> str:
-        """What joins rows, as `r`, with the weights of their unit, or of its groups if those are sampled."""
-        words, names, norm = self._words, self._cells.names, bounding.norm
-        if bounding.groups is None:
-            shapes = f"{self._units(asked)} AS s"
-        else:
-            shapes = f"({self._cells.sampled(asked, bounding.groups, bounding.salt)}) AS s"
-            names = [*names, "place"]
-        shown = ", ".join([*names, "squares", "held", "groups"])
+    def _weighed(self, asked: Asked, bounding: Bounding, *, presence: bool = False) -> tuple[str, str]:
+        """Rows as `r`, or cells with `presence`, in groups that their unit keeps; and SQL for their weight."""
+        limit = bounding.presence if presence else bounding.limit
+        rows = self._cells.rows(asked)
+        if not self._rows.units:
+            return f"{rows} AS r", f"CAST({min(WEIGHT, math.floor(WEIGHT * limit))} AS BIGINT)"
+        if presence:
+            rows = self._cells.cells(rows, asked.bits)
+        if bounding.groups is not None:
+            return f"{rows} AS r{self._kept(asked, bounding)}", f"w.{'presence' if presence else 'weight'}"
+        found = self._clipped(asked, limit, bounding.norm, presence=presence)
+        same = " AND ".join(f"r.{name} = w.{name}" for name in self._cells.names)
+        return f"{rows} AS r LEFT JOIN ({found}) AS w ON {same}", f"COALESCE(w.weight, {WEIGHT})"
+
+    def _clipped(self, asked: Asked, limit: Fraction, norm: Norm, *, presence: bool) -> str:
+        """A query for the units that have less than full weight: few, where limits are well chosen."""
+        words, names = self._words, self._cells.names
+        size = [*names, "squares", "held", "groups", f"{guess(words, limit, norm, presence=presence)} AS g"]
+        guessed = f"SELECT {', '.join(size)} FROM {self._units(asked)} AS s{words.barrier}"
+        found = f"{weight(words, 'g', limit, norm, presence=presence)} AS weight"
+        weighed = f"SELECT {', '.join([*names, found])} FROM ({guessed}) AS g{words.barrier}"
+        return f"SELECT * FROM ({weighed}) AS f WHERE weight < {WEIGHT}"
+
+    def _kept(self, asked: Asked, bounding: Bounding) -> str:
+        """What joins rows, as `r`, with the groups that their unit keeps and its weights, as `w`."""
+        words, norm, names = self._words, bounding.norm, [*self._cells.names, "place"]
+        sampled = self._cells.sampled(asked, bounding.groups or 0, bounding.salt)
+        limits = (("weight", bounding.limit, False), ("presence", bounding.presence, True))
         guesses = [
-            f"{guess(words, limit, norm, presence=presence)} AS {name}"
-            for limit, presence, name in ((bounding.limit, False, "g"), (bounding.presence, True, "h"))
+            f"{guess(words, limit, norm, presence=each)} AS {name}_near" for name, limit, each in limits
         ]
-        guessed = f"SELECT {', '.join([shown, *guesses])} FROM {shapes}{words.barrier}"
+        guessed = f"SELECT {', '.join([*names, 'squares', 'held', 'groups', *guesses])} FROM ({sampled}) AS s"
         found = [
-            *names,
-            f"{weight(words, 'g', bounding.limit, norm, presence=False)} AS weight",
-            f"{weight(words, 'h', bounding.presence, norm, presence=True)} AS presence",
+            f"{weight(words, f'{name}_near', limit, norm, presence=each)} AS {name}"
+            for name, limit, each in limits
         ]
-        same = " AND ".join(f"r.{name} = w.{name}" for name in names)
-        return f" JOIN (SELECT {', '.join(found)} FROM ({guessed}) AS g{words.barrier}) AS w ON {same}"
+        weighed = f"SELECT {', '.join([*names, *found])} FROM ({guessed}{words.barrier}) AS g{words.barrier}"
+        return f" JOIN ({weighed}) AS w ON {' AND '.join(f'r.{name} = w.{name}' for name in names)}"
 
 
 _PLAIN = ("rows", "present", "sum", "squares")
-
-
-def _alone(limit: Fraction) -> str:
-    """The weight of a row that is a unit of its own."""
-    return f"CAST({min(WEIGHT, limit.numerator * WEIGHT // limit.denominator)} AS BIGINT)"

@@ -85,12 +85,10 @@ class Cells:
         return f"SELECT {shape} FROM {self.cells(self.rows(asked), asked.bits)} AS c GROUP BY {self._owner}"
 
     def _shape(self, over: str) -> list[str]:
-        total, whole = self.words.total, self.words.whole
-        squares = total(f"CASE WHEN n < {ROWS} THEN n * n END", over)
-        small = f"MAX(n){over} < {ROWS} AND {squares} <= {SQUARES}"
+        squares = self.words.total(f"CASE WHEN n < {ROWS} THEN n * n ELSE {SQUARES + 1} END", over)
         return [
-            f"CASE WHEN {small} THEN {whole(squares)} END AS squares",
-            f"{whole(total('n', over))} AS held",
+            f"CASE WHEN {squares} <= {SQUARES} THEN {self.words.whole(squares)} END AS squares",
+            f"{self.words.short_total(f'LEAST(n, {ROWS})', over)} AS held",
             f"COUNT(*){over} AS groups",
         ]
 

@@ -37,6 +37,10 @@ class Words(ABC):
     def total(self, sql: str, over: str = "") -> str:
         """The sum of whole numbers, exact, whatever their number, over a window where one is given."""
 
+    def short_total(self, sql: str, over: str = "") -> str:
+        """The same of numbers up to 2^30, as BIGINT; beyond 2^32 of them, any number."""
+        return self.whole(self.total(sql, over))
+
     @abstractmethod
     def quotient(self, above: str, below: str) -> str:
         """⌊above / below⌋ of numbers that are not negative, of BIGINT or both `wide`; below is not 0."""
