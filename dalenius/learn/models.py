@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.learn.quiet import alone
 from dalenius.mechanisms.categories import find, read_categories
 from dalenius.privacy import numbers
 from dalenius.release import Cell
@@ -187,13 +188,14 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
 
 @contextmanager
 def at_rest(model: Any) -> Iterator[None]:
-    """A torch module in evaluation mode, and as it was afterwards."""
-    modules = list(model.modules()) if _is_module(model) else []
-    modes = [one.training for one in modules]
-    for one in modules:
-        one.training = False
-    try:
-        yield
-    finally:
-        for one, mode in zip(modules, modes, strict=True):
-            one.training = mode
+    """A torch module in evaluation mode, and as it was afterwards; one thread at a time."""
+    with alone():
+        modules = list(model.modules()) if _is_module(model) else []
+        modes = [one.training for one in modules]
+        for one in modules:
+            one.training = False
+        try:
+            yield
+        finally:
+            for one, mode in zip(modules, modes, strict=True):
+                one.training = mode

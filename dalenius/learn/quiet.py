@@ -4,16 +4,21 @@ What it prints, warns of or logs tells of the data. Python's own streams, warnin
 what a library writes to a file, from C or in another process is the caller's. A generator that all models
 draw from would carry something of one part of the data into the next model: how much the former had drawn.
 Nothing here draws from them.
+
+Streams, generators and the mode of a model belong to the whole process. `quiet` lasts until the last thread
+within has left it; `alone` lets one thread at a time ask models, each with chance of its own.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from threading import Lock, RLock
 from typing import Any
 
 from dalenius import noise
@@ -43,17 +48,60 @@ class _Nowhere(io.TextIOBase):
         return True
 
 
+class _Silence:
+    """What the process shows, hushed while anyone is within."""
+
+    def __init__(self) -> None:
+        self._door, self._within, self._undo = Lock(), 0, ExitStack()
+
+    def enter(self) -> None:
+        """Hush it, unless it is."""
+        with self._door:
+            self._within += 1
+            if self._within > 1:
+                return
+            for one in (redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()), warnings.catch_warnings()):
+                self._undo.enter_context(one)
+            warnings.simplefilter("ignore")
+            self._undo.callback(logging.disable, logging.root.manager.disable)
+            logging.disable(sys.maxsize)
+
+    def leave(self) -> None:
+        """As it was, where nobody else is within."""
+        with self._door:
+            self._within -= 1
+            if not self._within:
+                self._undo.close()
+
+
+_SILENCE, _ONE = _Silence(), RLock()
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Nothing is printed or logged and nobody is warned."""
-    before = logging.root.manager.disable
-    with redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.disable(sys.maxsize)
-        try:
-            yield
-        finally:
-            logging.disable(before)
+    _SILENCE.enter()
+    try:
+        yield
+    finally:
+        _SILENCE.leave()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """No other thread is within meanwhile: it waits."""
+    with _ONE:
+        yield
+
+
+def _renewed() -> None:
+    """In a forked process nobody else is within, whoever was where it came from."""
+    global _ONE
+    _ONE = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renewed)
 
 
 @contextmanager

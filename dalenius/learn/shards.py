@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
-from dalenius.mechanisms import contributions
+from dalenius.learn.whose import NOBODY, check_units, owners
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy import numbers
 
@@ -44,19 +44,19 @@ def shards(rows: int, count: int, *, units: Any = None, key: bytes | None = None
         )
     places = shard_numbers(rows, many, units=units, key=key)
     order = np.argsort(places, kind="stable").astype(np.int64)
-    return np.split(order, np.searchsorted(places[order], np.arange(1, many)))
+    return np.split(order, np.searchsorted(places[order], np.arange(many)))[1:]
 
 
 def shard_numbers(rows: int, count: int, *, units: Any = None, key: bytes | None = None) -> Numbers:
-    """The number of each row's shard, from 0 on."""
+    """The number of each row's shard, from 0 on; NOBODY for a row whose unit has no id."""
     secret = fresh_key() if key is None else key
     if units is None:
         words = StreamKey(secret, tainted=False).stream(COINS).words(rows, np.uint64)
         return (words % np.uint64(count)).astype(np.int64)
-    contributions.same_length(units, rows)
-    names, unit = contributions.units_of(units)
-    places = np.array([_shard(name, count, secret) for name in names], dtype=np.int64)
-    return places[unit] if names else np.empty(0, np.int64)
+    check_units(units, rows)
+    names, unit = owners(units)
+    places = np.array([*(_shard(name, count, secret) for name in names), NOBODY], dtype=np.int64)
+    return places[unit]
 
 
 def fresh_key() -> bytes:

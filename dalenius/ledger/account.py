@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
@@ -242,6 +242,7 @@ class Account:
                 "An allowance is for someone, for a purpose or for a window.",
                 remedy='Pass by="ana", purpose="wards" or window="month".',
             )
+        check_open()
         _texts(by=by or "", purpose=purpose or "")
         replace(self.unit, window=window)
         with self.ledger.store.write(durable=True) as transaction:
@@ -317,6 +318,19 @@ class Account:
 
     def _total(self, snapshot: Snapshot) -> Cost:
         return balances.total(snapshot, self.name, self.terms.limit)
+
+    def __copy__(self) -> Account:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Account:
+        """Itself: whatever is copied around it goes on charging the same account."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidArgument(
+            "An account is a line to its ledger, and is neither written nor sent to another process.",
+            remedy=f"Open it where it is needed, by ledger.account({self.name!r}).",
+        )
 
     def __repr__(self) -> str:
         return f"Account({self.name!r}, {self.unit}, {self.budget})"

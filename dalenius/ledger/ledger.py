@@ -29,6 +29,7 @@ from dalenius.errors import (
     LedgerBehind,
     LedgerCorrupt,
     LedgerReadOnly,
+    NotSound,
     ReservationLost,
 )
 from dalenius.ledger import anchor as anchors
@@ -37,6 +38,7 @@ from dalenius.ledger.account import Account
 from dalenius.ledger.anchor import Anchor
 from dalenius.ledger.budget import Budget, stated
 from dalenius.ledger.charge import moment
+from dalenius.ledger.closing import check_open, check_outside
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.memory import MemoryStore
 from dalenius.ledger.owner import Owner
@@ -69,8 +71,8 @@ class Ledger:
         self.store = open_store(where, timeout=timeout) if isinstance(where, str | os.PathLike) else where
         try:
             self._check_anchor(accept)
-            # Who may only read leaves them to those who write.
-            with suppress(LedgerReadOnly):
+            # Who may only read, or may not write now, leaves them to others.
+            with suppress(LedgerReadOnly, NotSound):
                 self.sweep()
         except BaseException:
             self.close()
@@ -91,6 +93,7 @@ class Ledger:
             known = snapshot.account(name)
         if known is not None:
             return self._opened(terms, known)
+        check_open()
         with self.store.write(durable=True) as transaction:
             self.guard(transaction)
             accounts = transaction.accounts()
@@ -179,6 +182,7 @@ class Ledger:
             self._accept(self._anchor, "unreadable" if known is None else str(known), accept)
 
     def _accept(self, file: Path, anchor: str, why: str) -> None:
+        check_open()
         with self.store.write(durable=True) as transaction:
             head = transaction.head()
             fields = {"anchor": anchor, "why": why}
@@ -215,6 +219,7 @@ class Ledger:
             return [one.number for one in snapshot.reservations()]
 
     def _end(self, number: int, account: str) -> None:
+        check_outside()
         end_reservation(self.account(account), number, "forfeit")
 
     def fingerprint(self, source: str | os.PathLike[str] | IO[bytes], key: bytes) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument, ReservationLost
 from dalenius.ledger.charge import moment
+from dalenius.ledger.closing import check_outside
 from dalenius.ledger.entry import Entry
 from dalenius.losses.loss import Loss
 from dalenius.release import Release
@@ -76,6 +77,7 @@ class Reservation:
 
     def end(self, event: str, more: Mapping[str, str] | None = None) -> None:
         """Write that it ended, and what more there is to say; refused where it ended before."""
+        check_outside()
         self._open = False
         end_reservation(self.account, self.entry.number, event, more)
 

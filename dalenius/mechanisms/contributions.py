@@ -6,7 +6,8 @@
 What a record turns into never depends on other records, and no value is refused: what is no number counts as
 missing (NaN), a number too large for a float as infinite. Only the type of a column is refused, which is a
 fact of the schema. Types that a single null may change into each other (integers, floats, objects) read
-alike: every number as a float, every whole id as an integer.
+alike: every number as a float, every whole id as an integer. From 2^53 on a float stands for several whole
+numbers and is no id of any of them.
 
 Where a unit has more records than `per_unit`, those stay whose hash is least, of the unit's name and of the
 record's place among the unit's own. Neither values nor other units have a say, so a unit that comes or goes
@@ -28,6 +29,8 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 
+EXACT = 2**53
+"""Below it every whole number has a float of its own."""
 NULLS = ("NAType", "NaTType")
 """What other libraries call a missing value."""
 
@@ -134,7 +137,7 @@ def _number(value: object) -> float:
 
 def units_of(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
     """The different ids, and which of them each record has; ids of different types are different units."""
-    found = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, dtype=object)
+    found = read_ids(ids)
     if found.ndim != 1 or found.dtype.kind not in "biufSUO":
         raise InvalidArgument(
             "ids must be a column of integers or of text.", remedy="Convert the ids to text first."
@@ -147,11 +150,35 @@ def units_of(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
     return [*seen], unit
 
 
+def read_ids(ids: Any) -> NDArray[Any]:
+    """Ids as an array in which integers are what they were, also where one of them is missing."""
+    if isinstance(ids, np.ma.MaskedArray):
+        shown: NDArray[Any] = np.array(ids.data, dtype=object)
+        shown[np.ma.getmaskarray(ids)] = None
+        return shown
+    if not hasattr(ids, "__array__"):
+        return np.fromiter(ids, dtype=object)
+    found = np.asarray(ids)
+    kind = str(getattr(ids, "dtype", getattr(ids, "type", ""))).lower()
+    if found.dtype.kind == "f" and "int" in kind:
+        # Whole numbers beside a null, which pandas, polars and Arrow hand to numpy as floats.
+        listed = ids.to_pylist() if hasattr(ids, "to_pylist") else ids.to_list()
+        return np.fromiter(listed, dtype=object)
+    return found
+
+
+def is_id(name: str) -> bool:
+    """Whether the name of a unit tells it from others: not a missing id or an inexact float."""
+    return not name.startswith("float ")
+
+
 def _name(value: object) -> str:
     """The same for what a column of integers turns into where one of its ids is missing."""
     if isinstance(value, float | np.floating):
         number = float(value)
-        return f"int {int(number):x}" if number.is_integer() else f"float {number}"
+        # From 2^53 on a float stands for several whole numbers.
+        exact = number.is_integer() and abs(number) < EXACT
+        return f"int {int(number):x}" if exact else f"float {number}"
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
         return f"int {int(value):x}"
     if value is None or type(value).__name__ in NULLS:

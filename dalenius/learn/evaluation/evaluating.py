@@ -28,10 +28,10 @@ from dalenius.learn.evaluation.planning import BINS, SCORES, check_outputs, plan
 from dalenius.learn.evaluation.tables import GRID, Plan
 from dalenius.learn.models import Answering, Outputs, at_rest
 from dalenius.learn.rows import Rows
-from dalenius.learn.whose import check_rows
+from dalenius.learn.whose import check_rows, check_units
+from dalenius.learn.whose import counted as rows_counted
 from dalenius.ledger.account import Account
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms import contributions
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
@@ -115,14 +115,15 @@ def evaluate(
     sure = numbers.confidence(confidence)
     rows = Rows(dataset, collate=collate)
     rows.check_labels(plan.classes)
+    if units is not None:
+        check_units(units, len(rows))
     with at_rest(model):
         size = _rehearsed(answering, rows, synthetic, batch_size)
 
         def counted() -> dict[str, Release]:
             kept = np.ones(len(rows), bool)
             if units is not None:
-                contributions.same_length(units, len(rows))
-                kept = contributions.kept(units, per_unit)
+                kept = rows_counted(units, per_unit)
             totals = plan.totals(answered(answering, rows, size), rows.targets(), kept)
             noisy: NDArray[np.object_] = np.add(totals, law.draw(totals.size), dtype=object)
             ends = np.cumsum([0, *plan.sizes.values()])

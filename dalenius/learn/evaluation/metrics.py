@@ -1,7 +1,9 @@
 """Metrics from noisy counts: all of it post-processing, and free.
 
 Bars are those of the noise: they hold what the metric is on the rows that were counted, each by itself, with
-the stated confidence. How far that is from other rows of the same kind is another matter.
+the stated confidence. How far that is from other rows of the same kind is another matter. A row's loss, and
+its confidence within a bin, were rounded toward zero to whole steps: a mean of them may be one step more than
+was counted, and bars reach so much further up.
 
 The expected calibration error is Σ_b |Σ_{rows of b} (right − confidence)|/n over bins b. Noise raises it, as
 every bin adds a size; its bar supposes the worst of every bin. The AUC is that of scores rounded to bins.
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.learn.evaluation.bars import Bar, auc, deviation, ratio
-from dalenius.learn.evaluation.tables import Plan
+from dalenius.learn.evaluation.tables import Plan, blurred, lost
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.shares import share
 from dalenius.privacy.numbers import exact
@@ -91,7 +93,8 @@ class Counted:
             found.append(self._share("reliability", part, whole))
             ends = self._upper(place)
             confidence = self._share("reliability", ends, whole)
-            sure.append([float(edges[place] + end * (edges[place + 1] - edges[place])) for end in confidence])
+            wide = float(edges[place + 1] - edges[place])
+            sure.append([float(edges[place]) + end * wide for end in _unrounded(confidence, bins)])
         rows = counts.reshape(2, bins, 2).sum(axis=(0, 2))
         each = np.tile(np.repeat(np.eye(bins), 2, axis=1), (1, 2))
         reach = [deviation(line, self.noise, self.alpha) for line in each]
@@ -118,8 +121,10 @@ class Counted:
         total, away = float(counts.sum()), deviation(np.ones(len(counts)), self.noise, share)
         least, most = float(np.maximum(off - reach, 0).sum()), float((off + reach).sum())
         value = _held(float(off.sum()) / total) if total > 0 else 0.5
-        low = _held(least / (total + away)) if total + away > 0 else 0.0
-        high = _held(most / (total - away)) if total - away > 0 else 1.0
+        # In all bins together the sums of confidences lack at most n steps of a bin's width.
+        short = lost(bins) * float(edges[1] - edges[0])
+        low = _held(least / (total + away) - short) if total + away > 0 else 0.0
+        high = _held(most / (total - away) + short) if total - away > 0 else 1.0
         return _one("ece", (value, min(low, value), max(high, value)))
 
     def _bin(self, place: int, sides: tuple[int, ...]) -> Floats:
@@ -144,10 +149,8 @@ class Counted:
     def loss(self) -> Columns:
         """The mean loss, each clipped."""
         rest, part = (int(one) for one in self.tables["losses"])
-        bound = self.plan.bound
-        value, low, high = (
-            exact(end, "share") * bound for end in share(part, rest, self.noise, exact(self.alpha, "alpha"))
-        )
+        bound, found = self.plan.bound, share(part, rest, self.noise, exact(self.alpha, "alpha"))
+        value, low, high = (exact(end, "share") * bound for end in _unrounded(found))
         return _one("loss", (float(value), rounding.floor(low), rounding.ceiling(high)))
 
     # What they share.
@@ -181,6 +184,12 @@ def _one(name: str, bar: Bar) -> Columns:
 def _several(name: str, bars: list[Any]) -> Columns:
     ends = ("", "_low", "_high")
     return {f"{name}{end}": [bar[i] for bar in bars] for i, end in enumerate(ends)}
+
+
+def _unrounded(bar: Bar, bins: int = 1) -> Bar:
+    """The bar of a mean of parts, from that of the same parts rounded toward zero."""
+    value, low, high = bar
+    return value, _held(low - blurred(bins)), _held(high + lost(bins))
 
 
 def _held(share: float) -> float:

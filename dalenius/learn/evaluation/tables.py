@@ -40,6 +40,8 @@ GRID = Grid(-20)
 """A unit of mass is a million steps."""
 WHOLE = 2**20
 """The same in steps."""
+FLOATS = 2.0**-48
+"""More than the roundings of the floats that a part of a unit is computed from."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -153,6 +155,16 @@ def _bin(values: Floats, bins: int) -> tuple[Ints, Floats]:
     scaled = np.clip(np.where(np.isnan(values), 0.0, values), 0.0, 1.0) * bins
     place = np.minimum(np.floor(scaled), bins - 1)
     return place.astype(np.int64), np.clip(scaled - place, 0.0, 1.0)
+
+
+def lost(bins: int = 1) -> float:
+    """What rounding takes from a row's part of a unit at most: one step, and what floats are off."""
+    return 1 / WHOLE + blurred(bins)
+
+
+def blurred(bins: int = 1) -> float:
+    """What floats are off: a few roundings of a number from 0 to 1, magnified by the number of bins."""
+    return bins * FLOATS
 
 
 def _steps(shares: Floats) -> Ints:

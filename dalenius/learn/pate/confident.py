@@ -23,7 +23,7 @@ from dalenius.learn.pate.labelling import Counts
 from dalenius.learn.pate.winning import below, winner_law
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
-from dalenius.losses.pate.agreed import ConfidentVotes
+from dalenius.losses.pate.agreed import MOST_TEACHERS, ConfidentVotes
 from dalenius.losses.pate.confident import confident_votes
 from dalenius.mechanisms.mechanism import Law
 from dalenius.privacy import numbers
@@ -55,6 +55,16 @@ class ConfidentGNMax(Aggregator, kind="confident_gnmax_labels"):
         """Of a whole session."""
         limits = {"queries": self.queries, "answers": self.answers}
         return confident_votes(**limits, test_scale=self.test_scale, scale=self.scale, relation=self.relation)
+
+    @property
+    def most_teachers(self) -> int:
+        """With how many teachers there is a figure that depends on the votes."""
+        return MOST_TEACHERS
+
+    def most_figure(self, order: Fraction, queries: int) -> Fraction:
+        """λ/2σ₁² a test and λ/σ₂² an answer."""
+        answers = min(self.answers, queries)
+        return queries * order / (2 * self.test_scale**2) + answers * order / self.scale**2
 
     def labels(self, counts: Counts, answers: int) -> NDArray[np.int64]:
         """The winners where the test is passed, until so many were given."""

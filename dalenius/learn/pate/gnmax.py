@@ -29,7 +29,7 @@ from dalenius.learn.pate.winning import winner_law
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.losses.pate import gnmax as losses
-from dalenius.losses.pate.votes import Votes
+from dalenius.losses.pate.votes import MOST_TEACHERS, Votes
 from dalenius.mechanisms.candidates import one_of_each
 from dalenius.mechanisms.mechanism import Law, Mechanism, Payer
 from dalenius.privacy import numbers
@@ -55,6 +55,15 @@ class Aggregator(Mechanism):
     @abstractmethod
     def labels(self, counts: Counts, answers: int) -> NDArray[np.int64]:
         """A label for each row of counts, SILENT where there is none; at most so many."""
+
+    @property
+    @abstractmethod
+    def most_teachers(self) -> int:
+        """With how many teachers there is a figure that depends on the votes."""
+
+    @abstractmethod
+    def most_figure(self, order: Fraction, queries: int) -> Fraction:
+        """What that figure is at most, whatever the votes: the divergence of so many queries."""
 
     @abstractmethod
     def votes(self, counts: Counts, teachers: int) -> Any:
@@ -127,6 +136,15 @@ class GNMax(Aggregator, kind="gnmax_labels"):
     def loss(self) -> Loss:
         """Of a whole session."""
         return losses.GNMax(self.scale, relation=self.relation) * self.queries
+
+    @property
+    def most_teachers(self) -> int:
+        """With how many teachers there is a figure that depends on the votes."""
+        return MOST_TEACHERS
+
+    def most_figure(self, order: Fraction, queries: int) -> Fraction:
+        """λ/σ² a query."""
+        return queries * order / self.scale**2
 
     def labels(self, counts: Counts, answers: int) -> NDArray[np.int64]:
         """The winners."""

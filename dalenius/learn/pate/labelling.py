@@ -10,6 +10,7 @@ gives it for a session that was asked once, for all of its queries together. It 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +100,7 @@ class Labelling(Single):
                 remedy="Call label once, with all queries, and then sanitized.",
             )
         check_release(sanitizer, self.mechanism.relation, self._asked)
+        self._check_figure(sanitizer, failure)
         if account is None:
             return self._figure(sanitizer, failure)
         whom = whom_for(sanitizer.loss, account, self.unit)
@@ -110,6 +112,24 @@ class Labelling(Single):
             )
         with account.reserve(sanitizer.loss, by=by, purpose=purpose) as reservation:
             return reservation.commit(self._figure(sanitizer, failure))
+
+    def _check_figure(self, sanitizer: Sanitizer, delta: Fraction) -> None:
+        """Refuse by public numbers, before anything is charged."""
+        most, order = self.mechanism.most_teachers, sanitizer.order
+        if self.teachers.count > most:
+            raise InvalidArgument(
+                f"The figure that depends on votes is for {most} teachers at most, and these are "
+                f"{self.teachers.count}.",
+                remedy=f"Train {most} teachers or fewer where it is wanted; labels are charged without it.",
+            )
+        try:
+            worst = self.mechanism.most_figure(order, self._asked)
+            Sanitized(worst, order=order, confidence=sanitizer.confidence, loss=sanitizer.loss).epsilon(delta)
+        except InvalidArgument as found:
+            raise InvalidArgument(
+                "With so little noise the figure that depends on votes may be too large to be stated.",
+                remedy="Choose a smaller order, or ask fewer queries, or with more noise.",
+            ) from found
 
     def _figure(self, sanitizer: Sanitizer, delta: Any) -> Release:
         assert self.__counts is not None

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.pate.rehearsing import rehearse, tried
 from dalenius.learn.pate.rows import Ints, estimator, labels_of, predicted, taken
-from dalenius.learn.quiet import FAILURES, SEEDS, chance, quiet
+from dalenius.learn.quiet import FAILURES, SEEDS, alone, chance, quiet
 from dalenius.learn.shards import shard_numbers
 from dalenius.losses.pate.votes import MOST_TEACHERS
 from dalenius.mechanisms.contributions import size
@@ -56,6 +56,11 @@ class Teachers:
         self.count = numbers.count(count, "count", least=2, most=MOST_TEACHERS)
         self.classes = numbers.count(classes, "classes", least=2)
         self.by_unit = units is not None
+        if getattr(model, "account", None) is not None:
+            raise InvalidArgument(
+                "A teacher is never charged for: a session is, and entries of each would tell of its part.",
+                remedy="Leave account out of the model.",
+            )
         self._model = copy.deepcopy(estimator(model))
         self._rows, labels = _pair(data, "data")
         if size(labels, "labels") != size(self._rows, "rows"):
@@ -75,25 +80,28 @@ class Teachers:
 
     def train(self) -> None:
         """Train all of them, which is done when they are first asked otherwise."""
-        if self._trained is None:
-            self._trained = [self._taught(number) for number in range(self.count)]
+        with alone():
+            if self._trained is None:
+                self._trained = [self._taught(number) for number in range(self.count)]
 
     def check(self, queries: Any) -> int:
         """How many queries these are; refused where a model of made-up rows says nothing of them."""
         asked = size(queries, "queries")
-        tried(self._trial, queries, asked, self.classes)
+        with alone():
+            tried(self._trial, queries, asked, self.classes)
         return asked
 
     def counts(self, queries: Any) -> Ints:
         """How many vote for each class, a row for each query. This is private: a session adds noise."""
-        self.train()
-        assert self._trained is not None
-        asked = size(queries, "queries")
-        found = np.zeros((asked, self.classes), np.int64)
-        self._votes += 1
-        for number, teacher in enumerate(self._trained):
-            votes = np.full(asked, FIXED) if teacher is None else self._said(number, teacher, queries)
-            found[np.arange(asked), votes] += 1
+        with alone():
+            self.train()
+            assert self._trained is not None
+            asked = size(queries, "queries")
+            found = np.zeros((asked, self.classes), np.int64)
+            self._votes += 1
+            for number, teacher in enumerate(self._trained):
+                votes = np.full(asked, FIXED) if teacher is None else self._said(number, teacher, queries)
+                found[np.arange(asked), votes] += 1
         return found
 
     def _taught(self, number: int) -> Any:

@@ -117,7 +117,8 @@ def members(rows: object, units: ArrayLike | None, rows_per_unit: object) -> Mem
             remedy="Pass both: to whom each row belongs, and how many rows of one take part at most.",
         )
     owners = np.asarray(units)
-    if owners.shape != (total,) or not np.issubdtype(owners.dtype, np.integer):
+    masked = isinstance(units, np.ma.MaskedArray)
+    if owners.shape != (total,) or masked or not np.issubdtype(owners.dtype, np.integer):
         raise InvalidArgument(
             "units must be whole numbers, one for each row.",
             remedy="Pass units as an integer array with an entry for each row.",

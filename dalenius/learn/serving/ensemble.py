@@ -19,7 +19,7 @@ import numpy as np
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.models import Answering, Answers, Outputs, at_rest
-from dalenius.learn.quiet import chance, quiet
+from dalenius.learn.quiet import alone, chance, quiet
 from dalenius.learn.rows import Rows
 from dalenius.learn.shards import shards
 from dalenius.privacy import numbers
@@ -98,12 +98,13 @@ class Ensemble:
         self, questions: Any, size: int, outputs: Outputs | None, classes: Sequence[Cell]
     ) -> list[Answers]:
         """What each model says to so many questions: nothing where it fails."""
-        return [_said(model, questions, size, outputs, classes) for model in self._models]
+        with alone():
+            return [_said(model, questions, size, outputs, classes) for model in self._models]
 
 
 def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
     """None where it fails."""
-    with quiet(), np.errstate(all="ignore"), chance():
+    with alone(), quiet(), np.errstate(all="ignore"), chance():
         try:
             given = rows.part(part)
             return fit(given) if rows.by_number else fit(*given)

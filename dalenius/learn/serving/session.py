@@ -6,6 +6,9 @@ charged again, with fresh noise. Where an account has too little left, it refuse
 The same question asked twice would have two answers, and noise that averages out: so it is charged twice, or
 remembered, and then given again for nothing. What is remembered follows from the questions, which are public
 to whoever asks. A batch is charged for each of its questions.
+
+Whoever asks in several threads, in one session or in many, is answered in turn: a charge, what models say and
+the answer are one step, which no other comes between.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.quiet import alone
 from dalenius.ledger.account import Account
 from dalenius.mechanisms.above_threshold import Single
 from dalenius.privacy.unit import Unit
@@ -67,7 +71,7 @@ class Session(Single):
         questions = _alone(question)
         self._service.ensemble.check(questions)
         key = _digest(questions)
-        with self._lock:
+        with alone(), self._lock:
             known = self._known or {}
             if key in known:
                 return _again(known[key])
@@ -80,7 +84,7 @@ class Session(Single):
         """An answer to each row of questions, charged for each."""
         size = _size(questions)
         self._service.ensemble.check(questions)
-        with self._lock:
+        with alone(), self._lock:
             return self._answered(questions, size)
 
     def _answered(self, questions: Any, size: int) -> Release:

@@ -1,7 +1,8 @@
 """Models of tables, fitted under a promise, with the methods that scikit-learn's tools ask for.
 
     promise, sums, columns        noise by shares of a promise, exact sums, rows as whole numbers
-    estimator                     parameters, tags, the charge and the receipt: what all models share
+    affording                     whether that noise can be drawn, before anything is charged
+    parameters, estimator         parameters and tags, the charge and the receipt: what all models share
     logistic                      LogisticRegression: residuals, descent (noisy gradients), objective
     moments, linear, components   LinearRegression and PCA, from noisy sums of products
     bayes                         GaussianNB and CategoricalNB, from noisy counts

@@ -95,8 +95,11 @@ class GaussianNB(Bayes):
         promise, classes = self._promise(), read_classes(self.classes)
         self._read(X, centered=True, y=self._labels(y), units=units)
         wide, many = self.n_features_in_, len(classes)
-        noise = self._tables(promise, wide, size=3 * wide * many, one=ONE)
-        with self._charged(promise, promise.loss, "Gaussian naive Bayes, noisy sums"):
+        with self._charged(
+            promise,
+            lambda one: self._tables(one, wide, size=3 * wide * many, one=ONE),
+            "Gaussian naive Bayes, noisy sums",
+        ) as noise:
             rows, present = self._columns.rows(X)
             labels = np.where(self._taken(promise, units, present), codes(y, classes), -1)
             own = (labels[:, np.newaxis] == np.arange(many)).astype(np.float64)
@@ -161,8 +164,11 @@ class CategoricalNB(Bayes):
         self._sizes = self._read_categories(X)
         self._read(X, y=self._labels(y), units=units)
         many, wide = len(classes), self.n_features_in_
-        noise = self._tables(promise, wide, size=many * sum(self._sizes), one=1)
-        with self._charged(promise, promise.loss, "categorical naive Bayes, noisy counts"):
+        with self._charged(
+            promise,
+            lambda one: self._tables(one, wide, size=many * sum(self._sizes), one=1),
+            "categorical naive Bayes, noisy counts",
+        ) as noise:
             cells, present = self._codes(X)
             labels = np.where(self._taken(promise, units, present), codes(y, classes), -1)
             tables = [

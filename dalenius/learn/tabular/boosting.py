@@ -29,6 +29,7 @@ from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.residuals import FINE, of_margins
 from dalenius.learn.tabular.shapes import Cells, Shape, drawn, read_cells
 from dalenius.learn.tabular.sums import ONE, Floats, Whole, counts, noisy
+from dalenius.mechanisms.additive import Additive
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.sensitivity import sqrt_up
@@ -37,6 +38,8 @@ LOOKING = Fraction(1, 10)
 """The share of the promise for histograms."""
 FARTHEST = 2.0
 """How far one leaf may move a score, before the rate."""
+LEAST_TREES, MOST_TREES = 10, 300
+"""Where they follow from the promise."""
 
 
 class BoostedTrees(Classifier):
@@ -78,9 +81,13 @@ class BoostedTrees(Classifier):
         step = None if self.rate is None else float(numbers.rate(self.rate, "rate"))
         chance = Coins()
         grown: list[tuple[Shape, Floats]] = []
-        with self._charged(
-            promise, promise.loss, f"boosted trees of {depth} questions, noisy sums in leaves"
-        ):
+        vectors, share = 1 if len(classes) == 2 else len(classes), (1 - LOOKING) / (asked or MOST_TREES)
+
+        def noises(one: Promise) -> list[Additive]:
+            return [look_noise(one, self._cells, len(classes)), leaf_noise(one, vectors, 2**depth, share)]
+
+        how = f"boosted trees of {depth} questions, noisy sums in leaves"
+        with self._charged(promise, noises, how):
             cells, present = self._cells.of(X)
             labels = np.where(self._taken(promise, units, present), codes(y, classes), -1)
             histograms, frequent = look(cells, labels, self._cells, len(classes), promise)
@@ -127,24 +134,38 @@ def look(
         counts(np.where(taken < 0, -1, code), size, most=1)
         for code, size in zip([*cells.T, labels], sizes, strict=True)
     ]
-    many = len(sizes)
-    bound = promise.bound(l1=many, l2=sqrt_up(Fraction(many)), linf=1, size=sum(sizes), nonnegative=True)
-    noise = promise.noise(bound, LOOKING)
+    noise = look_noise(promise, known, classes)
     *columns, frequent = np.split(noisy(np.concatenate(tables), noise), np.cumsum(sizes)[:-1])
     return columns, np.maximum(frequent, max(1.0, promise.spread(noise)))
+
+
+def look_noise(promise: Promise, known: Cells, classes: int) -> Additive:
+    """The noise of all histograms."""
+    sizes = [*known.sizes, classes]
+    many = len(sizes)
+    bound = promise.bound(l1=many, l2=sqrt_up(Fraction(many)), linf=1, size=sum(sizes), nonnegative=True)
+    return promise.noise(bound, LOOKING)
 
 
 def enough(rows: float, promise: Promise) -> int:
     """How many trees: more where there are many rows for the noise that one sum would have."""
     if promise.pure:
-        return int(np.clip(30 * (rows * float(promise.epsilon) / 2600) ** 0.4, 10, 300))
-    return int(np.clip(100 * (rows / float(promise.multiplier) / 700) ** 0.25, 10, 300))
+        return int(np.clip(30 * (rows * float(promise.epsilon) / 2600) ** 0.4, LEAST_TREES, MOST_TREES))
+    return int(np.clip(100 * (rows / float(promise.multiplier) / 700) ** 0.25, LEAST_TREES, MOST_TREES))
 
 
 def start(frequent: Floats) -> Floats:
     """The scores before any tree, in steps: by how frequent classes are."""
     found = np.log(frequent / frequent.sum())
     return np.rint((found[1:] - found[:1] if len(found) == 2 else found) * FINE)
+
+
+def leaf_noise(promise: Promise, vectors: int, leaves: int, share: Fraction) -> Additive:
+    """The noise of the sums of one tree."""
+    l1 = Fraction(9, 8) if vectors == 1 else Fraction(33, 8)
+    l2 = Fraction(1) if vectors == 1 else sqrt_up(Fraction(2))
+    bound = promise.bound(l1=l1 * ONE, l2=l2 * ONE, linf=ONE, size=2 * vectors * leaves)
+    return promise.noise(bound, share)
 
 
 def leaf_moves(
@@ -160,10 +181,7 @@ def leaf_moves(
         for part in (missed, bent)
         for k in range(vectors)
     ]
-    l1 = Fraction(9, 8) if vectors == 1 else Fraction(33, 8)
-    l2 = Fraction(1) if vectors == 1 else sqrt_up(Fraction(2))
-    bound = promise.bound(l1=l1 * ONE, l2=l2 * ONE, linf=ONE, size=len(sums) * many)
-    noise = promise.noise(bound, share)
+    noise = leaf_noise(promise, vectors, many, share)
     found = noisy(np.stack(sums), noise, unit=ONE).reshape(2, vectors, many)
     ridge = max(1.0, promise.spread(noise) / ONE)
     held = np.maximum(found[1] / 2, 0) + ridge

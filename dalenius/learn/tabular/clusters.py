@@ -16,9 +16,10 @@ import numpy as np
 
 from dalenius.learn.tabular.coins import Coins
 from dalenius.learn.tabular.estimator import Estimator
-from dalenius.learn.tabular.halving import Points, dense_points
+from dalenius.learn.tabular.halving import Points, counting, dense_points
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import ONE, Floats, Whole, noisy, products
+from dalenius.mechanisms.additive import Additive
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.sensitivity import sqrt_up
@@ -63,15 +64,28 @@ class KMeans(Estimator):
         many = numbers.count(self.n_clusters, "n_clusters", most=10**5)
         steps = numbers.count(self.steps, "steps", least=0, most=100)
         seeding = SEEDING if steps else Fraction(1)
-        with self._charged(promise, promise.loss, "k-means, noisy counts and sums", *self._held()):
+        moving = (1 - seeding) / max(steps, 1)
+
+        def noises(one: Promise) -> list[Additive]:
+            wide = self.n_features_in_
+            return [counting(one, seeding, wide), *([self._noise(one, many, moving)] if steps else [])]
+
+        with self._charged(promise, noises, "k-means, noisy counts and sums", *self._held()):
             rows, present = self._columns.rows(X)
             rows = rows[self._taken(promise, units, present)]
             centers = on_points(dense_points(rows, promise, seeding), many)
             for _ in range(steps):
-                centers = self._moved(rows, centers, promise, (1 - seeding) / steps)
+                centers = self._moved(rows, centers, promise, moving)
         self._centers = centers
         self.cluster_centers_ = centers * np.array(self._columns.half) + np.array(self._columns.middle)
         return self
+
+    def _noise(self, promise: Promise, many: int, share: Fraction) -> Additive:
+        """The noise of one step of Lloyd."""
+        columns = self._columns
+        l1, l2 = (1 + columns.l1) * ONE, sqrt_up(1 + columns.l2**2) * ONE
+        bound = promise.bound(l1=l1, l2=l2, linf=ONE, size=many * (1 + columns.width))
+        return promise.noise(bound, share)
 
     def _moved(self, rows: Whole, centers: Floats, promise: Promise, share: Fraction) -> Floats:
         """One step of Lloyd on the rows."""
@@ -80,10 +94,7 @@ class KMeans(Estimator):
         distances = np.square(whole).sum(axis=1) - 2 * (rows @ whole.T)
         own = (np.argmin(distances, axis=1)[:, np.newaxis] == np.arange(len(whole))).astype(np.float64)
         full = np.hstack([np.full((len(rows), 1), float(ONE)), rows])
-        columns = self._columns
-        l1, l2 = (1 + columns.l1) * ONE, sqrt_up(1 + columns.l2**2) * ONE
-        bound = promise.bound(l1=l1, l2=l2, linf=ONE, size=len(whole) * full.shape[1])
-        noise = promise.noise(bound, share)
+        noise = self._noise(promise, len(whole), share)
         found = noisy(products(own, full, most=ONE), noise, unit=ONE)
         more = promise.spread(noise) / ONE
         held = np.maximum(found[:, :1], 0) + more

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from dalenius.learn.tabular.estimator import Estimator
-from dalenius.learn.tabular.moments import moments, positive
+from dalenius.learn.tabular.moments import moments, moments_noise, positive
 from dalenius.learn.tabular.sums import Floats, row_by_row
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -53,11 +53,14 @@ class PCA(Estimator):
             wide if self.n_components is None else numbers.count(self.n_components, "n_components", most=wide)
         )
         with self._charged(
-            promise, promise.loss, "principal components, noisy sums of products", *self._held()
-        ):
+            promise,
+            lambda one: moments_noise(one, self._columns, target=False),
+            "principal components, noisy sums of products",
+            *self._held(),
+        ) as noise:
             rows, present = self._columns.rows(X)
             taken = self._taken(promise, units, present)
-            found = moments(rows[taken], None, columns=self._columns, promise=promise)
+            found = moments(rows[taken], None, noise=noise, spread=promise.spread(noise))
         count = max(found.products[0, 0], found.spread, 1.0)
         mean = np.clip(found.products[0, 1:] / count, -1, 1)
         half = np.array(self._columns.half)

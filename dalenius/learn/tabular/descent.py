@@ -22,7 +22,8 @@ from dalenius.learn.tabular.columns import Codes, Columns
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.residuals import norms, on_grid, residuals
 from dalenius.learn.tabular.sums import ONE, Floats, Whole, noisy, products
-from dalenius.privacy.sensitivity import sqrt_up
+from dalenius.mechanisms.additive import Additive
+from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
 
 COUNTING = Fraction(1, 50)
 """The share of the promise that counts rows."""
@@ -44,14 +45,11 @@ def descend(
     """A weight vector for each class but the first of two; rows have a first column for the intercept."""
     shape = (1 if classes == 2 else classes, rows.shape[1])
     size = shape[0] * shape[1]
-    row1, row2 = columns.l1 + 1, sqrt_up(columns.l2**2 + 1)
-    l1, l2 = norms(classes)
-    bound = promise.bound(l1=l1 * row1 * ONE, l2=l2 * row2 * ONE, linf=ONE * ONE, size=size)
-    left = Fraction(1)
+    row2, bound = _length(columns), _bound(promise, columns, classes)
+    left = _left(public_size)
     known = float(public_size or 0)
     if public_size is None:
-        left -= COUNTING
-        known = _counted(int((labels >= 0).sum()), promise)
+        known = max(1.0, float(noisy(np.array([(labels >= 0).sum()]), _count_noise(promise))[0]))
     all_at_once = promise.spread(promise.noise(bound, left)) / ONE**2
     strong = all_at_once if ridge is None else ridge
     signal = known / (all_at_once * size**0.5)
@@ -69,7 +67,34 @@ def descend(
     return mean
 
 
-def _counted(rows: int, promise: Promise) -> float:
-    """How many rows there are, under noise; at least one."""
+def noises(
+    promise: Promise, columns: Columns, classes: int, *, steps: int | None, public_size: int | None
+) -> list[Additive]:
+    """All that a descent may draw, its steps as many as they may be."""
+    least = _left(public_size) / (steps or MOST_STEPS)
+    counted = [_count_noise(promise)] if public_size is None else []
+    return [*counted, promise.noise(_bound(promise, columns, classes), least)]
+
+
+def _left(public_size: int | None) -> Fraction:
+    """The share of the promise that gradients have."""
+    return 1 - COUNTING if public_size is None else Fraction(1)
+
+
+def _length(columns: Columns) -> Fraction:
+    """The most that the L2 norm of a row may be, its first column included."""
+    return sqrt_up(columns.l2**2 + 1)
+
+
+def _bound(promise: Promise, columns: Columns, classes: int) -> Sensitivity:
+    """How far a unit moves a gradient."""
+    l1, l2 = norms(classes)
+    size = (1 if classes == 2 else classes) * (columns.width + 1)
+    far1, far2 = l1 * (columns.l1 + 1) * ONE, l2 * _length(columns) * ONE
+    return promise.bound(l1=far1, l2=far2, linf=ONE * ONE, size=size)
+
+
+def _count_noise(promise: Promise) -> Additive:
+    """The noise of how many rows there are."""
     bound = promise.bound(l1=1, l2=1, linf=1, size=1, nonnegative=True)
-    return max(1.0, float(noisy(np.array([rows]), promise.noise(bound, COUNTING))[0]))
+    return promise.noise(bound, COUNTING)

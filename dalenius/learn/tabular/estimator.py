@@ -1,48 +1,47 @@
 """What all estimators share: parameters as scikit-learn reads them, a promise, a charge, a receipt.
 
-scikit-learn is not imported: an estimator has the methods that its tools ask for (`get_params`, `set_params`,
-`fit`, `score`, tags), so that pipelines, searches and `clone` take it as one of theirs. A clone charges the
-same account. Whoever fits again, also inside of a search, pays again.
+scikit-learn is not imported: an estimator has the methods that its tools ask for (`parameters`, `fit`,
+`score`), so that pipelines, searches and `clone` take it as one of theirs. Whoever fits again, also inside of
+a search, pays again.
 """
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
-from inspect import signature
+from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, RelationMismatch
-from dalenius.learn.tabular.columns import Columns, read_columns, same_length, width_of
+from dalenius.learn.tabular.affording import Made, afforded
+from dalenius.learn.tabular.columns import Columns, none_of, read_columns, same_length, width_of
+from dalenius.learn.tabular.parameters import LEFT_OUT, Parameters
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import Floats
-from dalenius.learn.whose import check_rows
+from dalenius.learn.whose import check_rows, check_units, counted
 from dalenius.ledger.account import Account
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.contributions import kept
+from dalenius.mechanisms.contributions import table
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import read_relation
 from dalenius.release.receipt import EXACT, Receipt
 
 
-class Estimator(ABC):
+class Estimator(Parameters, ABC):
     """A model that is fitted under a promise. `receipt_`, `loss_` and `spent_` are there after a fit."""
 
     epsilon: Any
     delta: Any
     bounds: Any
-    account: Any
     relation: Any
     rows_per_unit: Any
     by: str
-    kind: ClassVar[str]
     purpose: ClassVar[str]
     receipt_: Receipt
     loss_: Loss
@@ -54,56 +53,6 @@ class Estimator(ABC):
     def fit(self, X: Any, y: Any = None, *, units: Any = None) -> Self:
         """Read the rows once, under the promise."""
 
-    # Parameters.
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return sorted(name for name in signature(cls).parameters)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What it was made with."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change what it was made with."""
-        for name, value in params.items():
-            if name not in self._names():
-                raise InvalidArgument(
-                    f"{type(self).__name__} has no parameter {name!r}.",
-                    remedy=f"Pass one of {', '.join(self._names())}.",
-                )
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        return type(self)(**self.get_params())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "receipt_")
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator, in its own words."""
-        tags = import_module("sklearn.utils")
-        found = tags.Tags(
-            estimator_type=self.kind, target_tags=tags.TargetTags(required=self.kind in SUPERVISED)
-        )
-        found.input_tags.allow_nan = True
-        found.non_deterministic = True
-        if self.kind == "classifier":
-            found.classifier_tags = tags.ClassifierTags(poor_score=True)
-        if self.kind == "regressor":
-            found.regressor_tags = tags.RegressorTags(poor_score=True)
-        if hasattr(self, "transform"):
-            found.transformer_tags = tags.TransformerTags()
-        return found
-
-    def __repr__(self) -> str:
-        default = signature(type(self)).parameters
-        stated = {k: v for k, v in self.get_params().items() if v is not default[k].default}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in stated.items())})"
-
-    # A fit.
-
     def _promise(self) -> Promise:
         """What is promised, by public parameters alone."""
         if self.epsilon is None:
@@ -113,7 +62,7 @@ class Estimator(ABC):
             )
         return Promise(
             numbers.epsilon(self.epsilon),
-            numbers.delta(self.delta),
+            read_delta(self.delta),
             self._relation(),
             numbers.count(self.rows_per_unit, "rows_per_unit", most=10**6),
         )
@@ -123,6 +72,12 @@ class Estimator(ABC):
         return self.bounds
 
     def _relation(self) -> Any:
+        if self.account is LEFT_OUT:
+            raise InvalidArgument(
+                "This model was written and read again, and the account it charged was left out.",
+                remedy="Call set_params(account=ledger.account(…)), or set_params(account=None) for a fit "
+                "that is not charged.",
+            )
         if self.account is not None and not isinstance(self.account, Account):
             raise InvalidArgument("account must be an Account.", remedy="Pass ledger.account(…), or nothing.")
         if self.relation is not None:
@@ -140,33 +95,46 @@ class Estimator(ABC):
         if self.account is not None:
             check_rows(self.account.unit, by_unit=more.get("units") is not None)
         self.n_features_in_ = width_of(data)
+        table(none_of(data), self.n_features_in_)
         norms = {name: getattr(self, name, None) for name in ("l1_norm", "l2_norm")}
         self._columns = read_columns(self._bounds(), self.n_features_in_, centered=centered, **norms)
         for name, other in more.items():
             if other is not None:
                 same_length(data, other, name)
+        if more.get("units") is not None:
+            check_units(more["units"], len(more["units"]))
 
     @contextmanager
     def _charged(
-        self, promise: Promise, loss: Loss, how: str, *bounds: str, numerics: str = EXACT
-    ) -> Iterator[None]:
-        """Charge before data is read; the receipt is there when all went well."""
-        most = promise.rows
-        stated = (*bounds, *(() if most == 1 else (f"at most {most} rows per unit",)))
+        self,
+        promise: Promise,
+        make: Callable[[Promise], Made],
+        how: str,
+        *bounds: str,
+        stated: Loss | None = None,
+        numerics: str = EXACT,
+    ) -> Iterator[Made]:
+        """Make the noise, charge before data is read; the receipt is there when all went well.
+
+        `make` gives all noise that may be drawn, from public numbers: what it cannot give costs nothing.
+        """
+        made = afforded(promise, make, self.purpose)
+        most, loss = promise.rows, promise.loss if stated is None else stated
+        each = () if most == 1 else (f"at most {most} rows per unit",)
         receipt = Receipt(
             loss=loss,
             mechanism=how,
             numerics=numerics,
-            bounds=("columns held within their stated bounds", *stated),
+            bounds=("columns held within their stated bounds", *bounds, *each),
             tainted=noise.tainted(),
             delta=promise.delta,
         )
         if self.account is None:
-            yield
+            yield made
         else:
             with self.account.reserve(loss, by=self.by, purpose=self.purpose) as reservation:
                 receipt = replace(receipt, unit=self.account.unit_for(loss), entry=reservation.line())
-                yield
+                yield made
                 reservation.end("commit")
         self.receipt_, self.loss_, self.spent_ = receipt, loss, loss
 
@@ -193,7 +161,7 @@ class Estimator(ABC):
 
     def _taken(self, promise: Promise, units: Any, present: Any) -> Any:
         """Which rows count: those that are whole, and of each unit as many as it may have."""
-        return present if units is None else present & kept(units, promise.rows)
+        return present if units is None else present & counted(units, promise.rows)
 
     def _asked(self, data: Any) -> Floats:
         """Rows to be predicted, scaled as those of the fit."""
@@ -219,7 +187,25 @@ def _not_fitted() -> type[InvalidArgument]:
     return cast(type[InvalidArgument], type("NotFitted", (InvalidArgument, theirs.NotFittedError), {}))
 
 
-SUPERVISED = ("classifier", "regressor")
+def read_ridge(value: object) -> Fraction:
+    """The strength of a regularisation."""
+    found = numbers.non_negative(value, "ridge")
+    if found > MOST_RIDGE:
+        raise InvalidArgument(
+            "ridge is above 1e100.", remedy="Choose ridge from 0 to 1e100, or leave it out."
+        )
+    return found
+
+
+def read_delta(value: object) -> Fraction:
+    """A chance of failure that noise can be made for."""
+    found = numbers.delta(value)
+    if 0 < found < LEAST_DELTA:
+        raise InvalidArgument("delta is above 0 and below 1e-300.", remedy="Pass delta=0, or 1e-300 or more.")
+    return found
+
+
+MOST_RIDGE, LEAST_DELTA = 10**100, Fraction(1, 10**300)
 
 
 class Classifier(Estimator):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
 from dalenius.learn.tabular.columns import Codes
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import ONE, Floats, Whole, counts, noisy
+from dalenius.mechanisms.additive import Additive
 
 MOST_LEVELS = 24
 WORTH = 3.0
@@ -31,12 +31,21 @@ class Points:
     weights: Floats
 
 
+def counting(promise: Promise, share: Fraction, wide: int, boxes: int = 2) -> Additive:
+    """The noise of one level of boxes in so many columns, with its part of that share of the promise."""
+    bound = promise.bound(l1=1, l2=1, linf=1, size=boxes, nonnegative=True)
+    return promise.noise(bound, share / _levels(wide))
+
+
+def _levels(wide: int) -> int:
+    return min(MOST_LEVELS, max(6, 3 * wide))
+
+
 def dense_points(rows: Whole, promise: Promise, share: Fraction) -> Points:
     """Points that stand for the rows, with that share of the promise."""
     wide = rows.shape[1]
-    levels = min(MOST_LEVELS, max(6, 3 * wide))
-    counted = partial(promise.bound, l1=1, l2=1, linf=1, nonnegative=True)
-    least = WORTH * promise.spread(promise.noise(counted(size=2), share / levels))
+    levels = _levels(wide)
+    least = WORTH * promise.spread(counting(promise, share, wide))
     lower, upper = np.full((1, wide), -1.0), np.full((1, wide), 1.0)
     box: Codes = np.zeros(len(rows), np.int64)
     done: list[tuple[Floats, Floats]] = []
@@ -46,7 +55,7 @@ def dense_points(rows: Whole, promise: Promise, share: Fraction) -> Points:
         # Middles are multiples of 2^−levels, and rows whole numbers: both sides are exact.
         side = rows[:, at] >= (middle * ONE)[np.maximum(box, 0)]
         half = np.where(box >= 0, 2 * box + side, -1)
-        noise = promise.noise(counted(size=2 * len(middle)), share / levels)
+        noise = counting(promise, share, wide, 2 * len(middle))
         found = noisy(counts(half, 2 * len(middle), most=1), noise)
         lower, upper = np.repeat(lower, 2, axis=0), np.repeat(upper, 2, axis=0)
         upper[0::2, at], lower[1::2, at] = middle, middle

@@ -14,11 +14,10 @@ from typing import Any, Self
 import numpy as np
 
 from dalenius.errors import InvalidArgument
-from dalenius.learn.tabular.columns import read_bounds, target
-from dalenius.learn.tabular.estimator import Regressor
-from dalenius.learn.tabular.moments import Moments, moments
+from dalenius.learn.tabular.columns import none_of, read_bounds, target
+from dalenius.learn.tabular.estimator import Regressor, read_ridge
+from dalenius.learn.tabular.moments import Moments, moments, moments_noise
 from dalenius.learn.tabular.sums import Floats, row_by_row
-from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 
 
@@ -62,12 +61,18 @@ class LinearRegression(Regressor):
                 remedy="Pass target_bounds=(lower, upper).",
             )
         (lower,), (upper,) = read_bounds(self.target_bounds, 1)
-        ridge = None if self.ridge is None else float(numbers.non_negative(self.ridge, "ridge"))
-        with self._charged(promise, promise.loss, "linear regression, noisy sums of products", *self._held()):
+        target(none_of(y), lower, upper)
+        ridge = None if self.ridge is None else float(read_ridge(self.ridge))
+        with self._charged(
+            promise,
+            lambda one: moments_noise(one, self._columns, target=True),
+            "linear regression, noisy sums of products",
+            *self._held(),
+        ) as noise:
             rows, present = self._columns.rows(X)
             wanted, there = target(y, lower, upper)
             taken = self._taken(promise, units, present & there)
-            found = moments(rows[taken], wanted[taken], columns=self._columns, promise=promise)
+            found = moments(rows[taken], wanted[taken], noise=noise, spread=promise.spread(noise))
         weights = solved(found, ridge)
         half = float(upper - lower) / 2
         self._scaled = weights[1:] * half

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,9 @@ import numpy as np
 from dalenius.errors import InvalidArgument
 from dalenius.learn.tabular import descent, objective
 from dalenius.learn.tabular.columns import codes, read_classes
-from dalenius.learn.tabular.estimator import Classifier
+from dalenius.learn.tabular.estimator import Classifier, read_ridge
+from dalenius.learn.tabular.objective import Objective
+from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import ONE, Floats, row_by_row
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -66,15 +69,22 @@ class LogisticRegression(Classifier):
         promise, classes = self._promise(), read_classes(self.classes)
         self._read(X, y=self._labels(y), units=units)
         method = self._method(promise.pure)
-        ridge = None if self.ridge is None else numbers.non_negative(self.ridge, "ridge")
+        ridge = None if self.ridge is None else read_ridge(self.ridge)
         steps = None if self.steps is None else numbers.count(self.steps, "steps", most=10**4)
         public = None if self.public_size is None else numbers.count(self.public_size, "public_size")
-        plan, loss, numerics = None, promise.loss, EXACT
+        how, held = f"logistic regression, {method} perturbation", self._held()
+        many, known = len(classes), {"steps": steps, "public_size": public}
+
+        def noises(one: Promise) -> Objective | None:
+            if method == "objective":
+                return objective.plan(one, self._columns, many, ridge or Fraction(0))
+            descent.noises(one, self._columns, many, **known)
+            return None
+
+        stated, numerics = None, EXACT
         if method == "objective":
-            plan = objective.plan(promise, self._columns, len(classes), ridge or numbers.exact(0, "ridge"))
-            loss, numerics = objective.loss_of(promise), objective.NUMERICS
-        how = f"logistic regression, {method} perturbation"
-        with self._charged(promise, loss, how, *self._held(), numerics=numerics):
+            stated, numerics = objective.loss_of(promise), objective.NUMERICS
+        with self._charged(promise, noises, how, *held, stated=stated, numerics=numerics) as plan:
             found, present = self._columns.rows(X)
             taken = self._taken(promise, units, present)
             labels = np.where(taken, codes(y, classes), -1)
@@ -85,12 +95,11 @@ class LogisticRegression(Classifier):
                 weights = descent.descend(
                     rows,
                     labels,
-                    len(classes),
+                    many,
                     columns=self._columns,
                     promise=promise,
                     ridge=None if ridge is None else float(ridge),
-                    steps=steps,
-                    public_size=public,
+                    **known,
                 )
         self.classes_ = np.asarray(classes)
         self.coef_, self.intercept_ = weights[:, 1:], weights[:, 0]

@@ -21,6 +21,7 @@ import numpy as np
 from dalenius.learn.tabular.columns import Columns
 from dalenius.learn.tabular.promise import Promise
 from dalenius.learn.tabular.sums import ONE, Floats, Whole, noisy, products
+from dalenius.mechanisms.additive import Additive
 from dalenius.privacy.sensitivity import sqrt_up
 
 COARSE = 2**5
@@ -37,27 +38,31 @@ class Moments:
     spread: float
 
 
-def moments(rows: Whole, target: Whole | None, *, columns: Columns, promise: Promise) -> Moments:
-    """Of rows that count, in units of 1: all of the promise is spent on them."""
+def moments_noise(promise: Promise, columns: Columns, *, target: bool) -> Additive:
+    """That of all sums, with or without a target: all of the promise is spent on them."""
+    a, c, wide = 1 + columns.l1, 1 + columns.l2**2, 1 + columns.width
+    l1 = (a**2 + c) / 2 + (a if target else 0)
+    squares = (c**2 + c) / 2 + (c if target else 0)
+    size, one = wide * (wide + 1) // 2 + (wide if target else 0), UNIT * UNIT
+    bound = promise.bound(l1=l1 * one, l2=sqrt_up(squares) * one, linf=one, size=size)
+    return promise.noise(bound, Fraction(1))
+
+
+def moments(rows: Whole, target: Whole | None, *, noise: Additive, spread: float) -> Moments:
+    """Of rows that count, in units of 1; `spread` is the deviation of the noise, in steps."""
     coarse = np.trunc(rows / COARSE)
     u = np.hstack([np.full((len(rows), 1), float(UNIT)), coarse])
-    a, c = 1 + columns.l1, 1 + columns.l2**2
-    more = target is not None
-    l1 = (a**2 + c) / 2 + (a if more else 0)
-    squares = (c**2 + c) / 2 + (c if more else 0)
     first, second = np.triu_indices(u.shape[1])
     sums = products(u, u)[first, second]
     if target is not None:
         wanted = np.trunc(target / COARSE)[:, np.newaxis]
         sums = np.concatenate([sums, products(u, wanted)[:, 0]])
     one = UNIT * UNIT
-    bound = promise.bound(l1=l1 * one, l2=sqrt_up(squares) * one, linf=one, size=sums.size)
-    noise = promise.noise(bound, Fraction(1))
     found = noisy(sums, noise, unit=one)
     whole = np.zeros((u.shape[1], u.shape[1]))
     whole[first, second] = found[: first.size]
     whole = whole + np.triu(whole, 1).T
-    return Moments(whole, found[first.size :], promise.spread(noise) / one)
+    return Moments(whole, found[first.size :], spread / one)
 
 
 def positive(matrix: Floats) -> Floats:

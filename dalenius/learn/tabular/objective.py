@@ -35,9 +35,9 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius import noise
-from dalenius.errors import NotSound, QueryFailed
+from dalenius.errors import InvalidArgument, NotSound, QueryFailed
 from dalenius.learn.tabular.columns import Codes, Columns
-from dalenius.learn.tabular.promise import Promise
+from dalenius.learn.tabular.promise import Promise, check_scale, drawable
 from dalenius.learn.tabular.residuals import norms
 from dalenius.learn.tabular.sums import ONE, Floats, Whole
 from dalenius.losses.gaussian import Gaussian as GaussianLoss
@@ -54,6 +54,8 @@ REACHED = Fraction(1, 10**6)
 CELLS = 2**30
 """Cells of the grid of b in the norm of a row."""
 MOST_ROUNDS = 1000
+MOST_WEIGHTS = 2**13
+"""The matrix of second derivatives has their square as entries."""
 NUMERICS = (
     "noise on a grid; a minimum to a gradient of 1e-6 of a row, covered by exact noise of its own; "
     "rounding errors of float64 sums taken as independent"
@@ -111,6 +113,11 @@ def plan(promise: Promise, columns: Columns, classes: int, ridge: Fraction) -> O
             remedy="Pass delta=0, or method='gradient'.",
         )
     size, vectors = columns.width + 1, 1 if classes == 2 else classes
+    if vectors * size > MOST_WEIGHTS:
+        raise InvalidArgument(
+            f"Objective perturbation is for {MOST_WEIGHTS} weights at most, and these are {vectors * size}.",
+            remedy="Pass a delta such as 1e-6 and method='gradient', or fewer columns or classes.",
+        )
     row = sqrt_up(columns.l2**2 + 1)
     trace = promise.rows * row**2 * (Fraction(1, 4) if classes == 2 else 1 - Fraction(1, classes))
     curved, output = promise.epsilon * CURVED, promise.epsilon * OUTPUT
@@ -127,9 +134,9 @@ def plan(promise: Promise, columns: Columns, classes: int, ridge: Fraction) -> O
         scale = row * max(found, sqrt_up(1 / (2 * left)))
     off = 2 * (row * REACHED + cell * sqrt_up(Fraction(entries)) / 2) / strong
     moved = Sensitivity(l0=entries, l2=off, relation=promise.relation)
-    return Objective(
-        classes, size, strong, row, scale, promise.pure, Laplace.calibrate(epsilon=output, sensitivity=moved)
-    )
+    check_scale(scale / cell)
+    last = drawable(Laplace.calibrate(epsilon=output, sensitivity=moved))
+    return Objective(classes, size, strong, row, scale, promise.pure, last)
 
 
 def minimize(rows: Floats, labels: Codes, noise: Floats, ridge: float, *, tolerance: float) -> Floats:

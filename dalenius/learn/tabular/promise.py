@@ -23,12 +23,15 @@ from dalenius.losses.pure import Pure
 from dalenius.mechanisms.additive import Additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.noise.reading import MOST_SCALE
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity, sqrt_up
 from dalenius.privacy.unit import Relation
 
 FINE = 10**9
 """Shares are rounded down to multiples of its inverse."""
+MOST_SUMS = 2**26
+"""Noisy sums of one stage."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ class Promise:
         self, *, l1: Fraction | int, l2: Fraction | int, linf: int, size: int, nonnegative: bool = False
     ) -> Sensitivity:
         """How far a unit moves `size` sums of its rows, each row within these norms, in steps."""
+        if size > MOST_SUMS:
+            raise InvalidArgument(
+                f"So many columns and classes take {size} sums, and a fit makes {MOST_SUMS} at most.",
+                remedy="Pass fewer columns, or fewer categories, classes or clusters.",
+            )
         k = self.rows
         one = Sensitivity.of_sum(
             l1=k * l1, l2=k * l2, linf=k * linf, nonnegative=nonnegative, relation=self.relation
@@ -73,18 +81,29 @@ class Promise:
         """The noise of one stage, on whole numbers."""
         part = Fraction(int(share * FINE), FINE)
         grid = Grid(0)
-        try:
-            if self.pure:
-                scale = bound.need("l1") / (part * self.epsilon)
-                return Laplace(scale=scale, sensitivity=bound, grid=grid, exact=True)
-            scale = bound.need("l2") * self.multiplier * sqrt_up(1 / part)
-            return Gaussian(scale=scale, sensitivity=bound, grid=grid, exact=True)
-        except (ZeroDivisionError, InvalidArgument) as found:
-            raise InvalidArgument(
-                "Noise for such an epsilon and delta leaves nothing of the data.",
-                remedy="Choose a larger epsilon or delta.",
-            ) from found
+        if self.pure:
+            wide = bound.need("l1") / (part * self.epsilon)
+            found: Additive = Laplace(scale=wide, sensitivity=bound, grid=grid, exact=True)
+        else:
+            wide = bound.need("l2") * self.multiplier * sqrt_up(1 / part)
+            found = Gaussian(scale=wide, sensitivity=bound, grid=grid, exact=True)
+        return drawable(found)
 
     def spread(self, noise: Additive) -> float:
         """The standard deviation of one entry's noise, in steps."""
         return float(noise.scale) * (2**0.5 if self.pure else 1.0)
+
+
+def drawable(noise: Additive) -> Additive:
+    """Refuse noise that is wider than a sampler draws it, before it is asked to."""
+    check_scale(noise.scale / noise.step)
+    return noise
+
+
+def check_scale(steps: Fraction) -> None:
+    """The same for a scale in steps."""
+    if steps > MOST_SCALE:
+        raise InvalidArgument(
+            "Noise for such an epsilon and delta leaves nothing of the data.",
+            remedy="Choose a larger epsilon or delta.",
+        )

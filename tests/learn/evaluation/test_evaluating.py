@@ -196,6 +196,53 @@ def test_regression() -> None:
 # People.
 
 
+STEP = 2.0**-20
+MANY = 200_000
+
+
+def test_bars_hold_what_rounding_took_from_a_mean_loss() -> None:
+    """Losses just below a step lose nearly all of it; noise reaches a tenth of a step one time in 1e8."""
+    losses = (np.arange(MANY) % 1000 + 0.9) * STEP
+    found = dp.learn.evaluate(
+        lambda rows: rows,
+        (losses, np.zeros(MANY)),
+        metrics="loss",
+        loss="absolute",
+        loss_bound=1,
+        epsilon=1000,
+    )["loss"]
+    truth = math.fsum(losses) / MANY
+    assert found.high - found.low < 2 * STEP
+    assert found.low <= truth - 0.8 * STEP and truth <= found.high
+
+
+def test_bars_hold_what_rounding_took_from_confidences() -> None:
+    """The same of the mean confidence of a bin, and of the calibration error."""
+    bins = 2
+    step = STEP / (2 * bins)
+    sure = 0.5 + (np.arange(MANY) % 1000 + 0.9) * step + 0.25 * (np.arange(MANY) % 2)
+    right = np.arange(MANY) % 4 < 2
+    found = dp.learn.evaluate(
+        lambda rows: np.column_stack([1 - rows, rows]),
+        (sure, right.astype(int)),
+        classes=2,
+        outputs="probabilities",
+        metrics=("calibration", "ece"),
+        bins=bins,
+        epsilon=2000,
+    )
+    table = found["calibration"]
+    for place in range(bins):
+        mine = np.arange(MANY) % 2 == place
+        truth = math.fsum(sure[mine]) / mine.sum()
+        low, high = (float(table[f"confidence_{end}"][place]) for end in ("low", "high"))
+        assert high - low < 4 * step
+        assert low <= truth <= high
+        assert truth - 0.8 * step > low, "what was counted is 0.9 of a step below"
+    off = sum(abs(math.fsum((right - sure)[np.arange(MANY) % 2 == place])) for place in range(bins)) / MANY
+    assert found["ece"].low <= off <= found["ece"].high
+
+
 def test_a_person_counts_no_more_often_than_stated() -> None:
     x, y = np.zeros((300, 1)), [0] * 300
     given: dict[str, Any] = {"classes": 2, "metrics": "confusion", "epsilon": 1000, "rows_per_unit": 3}

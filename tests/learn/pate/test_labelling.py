@@ -166,6 +166,26 @@ def test_the_figure_of_the_votes_is_released_with_noise_and_charged(mechanism, p
     assert session.sanitized(BY, delta=1e-5).receipt.charged == "uncharged"
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "count", "why"),
+    [
+        (
+            ConfidentGNMax(threshold=600, test_scale=300, scale=40, queries=3, answers=2),
+            1001,
+            "1000 teachers",
+        ),
+        (GNMax(scale=0.001, queries=3), 30, "too large"),
+    ],
+)
+def test_a_figure_that_cannot_be_had_costs_nothing(mechanism, count, why, people):
+    teachers = Teachers(Constant(), (X, Y), count=count, classes=2)
+    session = mechanism.start(teachers=teachers)
+    session.label(QUERIES[:3])
+    with pytest.raises(InvalidArgument, match=why) as refused:
+        session.sanitized(BY, delta=1e-5, account=people, by="ana")
+    assert refused.value.remedy and [entry.event for entry in people.entries()] == ["open"]
+
+
 def test_queries_in_two_parts_have_no_figure(teachers):
     session = GNMax(scale=4, queries=30).start(teachers=teachers)
     session.label(QUERIES[:10])

@@ -168,7 +168,7 @@ class BoundedRows:
         return rows + self._kept(asked, bounding)
 
     def _weighed(self, asked: Asked, bounding: Bounding, *, presence: bool = False) -> tuple[str, str]:
-        """Rows as `r`, or cells with `presence`, in groups that their unit keeps; and SQL for their weight."""
+        """Rows as `r`, or cells with `presence`, in groups its unit keeps, and SQL for their weight."""
         limit = bounding.presence if presence else bounding.limit
         rows = self._cells.rows(asked)
         if not self._rows.units:
