@@ -238,8 +238,8 @@ def written(lines: list[list[str]], tests: list[list[str]], repeats: int) -> str
     return f"""# The same question on PostgreSQL and on Spark
 
 {processor()}; dalenius {version("dalenius")}, psycopg {version("psycopg")}, pyspark {version("pyspark")}.
-People are a tenth of the rows, {GROUPS:,} groups; medians of {repeats} repeats, one at the largest size. Raw is
-the engine's own `{RAW}`. An answer is a whole one: `{QUERY}`,
+People are a tenth of the rows, {GROUPS:,} groups; medians of {repeats} repeats, one at the largest size. Raw
+is the engine's own `{RAW}`. An answer is a whole one: `{QUERY}`,
 with keys and the range of the value declared; bounds are found privately, all is charged to a ledger on disk.
 CPU seconds are those of all processes and threads, the engine's included.
 

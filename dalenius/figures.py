@@ -131,8 +131,10 @@ class Figure:
             _draw(self, canvas)
             ink = io.BytesIO()
             # Only SVG carries a date; without it the same figure is the same file.
-            dated = {"Date": None} if form == "svg" else {}
-            canvas.savefig(ink, format=form, metadata={"Title": self.title, **dated})
+            more: dict[str, str | None] = {"Date": None} if form == "svg" else {}
+            if self.notes:
+                more["Description"] = " ".join(self.notes)
+            canvas.savefig(ink, format=form, metadata={"Title": self.title, **more})
         return ink.getvalue()
 
 
@@ -144,6 +146,7 @@ def _draw(figure: Figure, canvas: Canvas) -> None:
     axes.set_ylabel(figure.y_label, parse_math=False)
     axes.set(xscale=figure.x_scale, yscale=figure.y_scale)
     axes.grid(True)
+    _plain_ticks(figure, axes)
     for index, series in enumerate(figure.series):
         _draw_series(series, axes, _COLORS[index % len(_COLORS)])
     if len(figure.series) > 1:
@@ -152,6 +155,20 @@ def _draw(figure: Figure, canvas: Canvas) -> None:
     if figure.notes:
         lines = [line for note in figure.notes for line in textwrap.wrap(note, 105)]
         canvas.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=8, color="#555555", parse_math=False)
+
+
+def _plain_ticks(figure: Figure, axes: Axes) -> None:
+    """On a short logarithmic axis numbers are written out: 0.5, 1, 2, and not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter
+
+    def label(value: float, _: object) -> str:
+        return f"{value:g}" if f"{value:e}"[0] in "125" else ""
+
+    for axis, scale, way in ((axes.xaxis, figure.x_scale, "x"), (axes.yaxis, figure.y_scale, "y")):
+        values = [value for series in figure.series for value in getattr(series, way) if value > 0]
+        if scale == "log" and values and min(values) >= 1e-3 and max(values) < 1e3 * min(values):
+            axis.set_major_formatter(FuncFormatter(label))
+            axis.set_minor_formatter(FuncFormatter(label))
 
 
 def _draw_series(series: Series, axes: Axes, color: str) -> None:

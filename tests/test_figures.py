@@ -67,3 +67,10 @@ def test_without_matplotlib_the_error_names_the_extra(
 def test_what_cannot_be_drawn_is_refused(make: object, named: str) -> None:
     with pytest.raises(InvalidArgument, match=named):
         make()
+
+
+@pytest.mark.parametrize(("values", "powers"), [((0.5, 8), False), ((1e-5, 8), True)])
+def test_a_short_logarithmic_axis_has_plain_numbers(values: tuple[float, ...], powers: bool) -> None:
+    drawn = Figure("t", "x", "y", [Series("s", values, (0, 1))], x_scale="log")._repr_svg_()
+    assert drawn is not None
+    assert ("10^{" in drawn) == powers

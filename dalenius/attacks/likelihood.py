@@ -101,10 +101,13 @@ def _logit(chance: Floats) -> Floats:
 
 
 def _normal(logits: Floats, rows: NDArray[np.bool_], own_variance: bool) -> tuple[Floats, Floats]:
-    """The mean of each record's logits over some of the models, and a standard deviation."""
-    chosen = np.ma.array(logits, mask=~rows)
+    """The mean of each record's logits over some of the models, and a standard deviation.
+
+    The variance is about a mean of few models, of which it must not look smaller where they are fewer.
+    """
+    chosen, count = np.ma.array(logits, mask=~rows), rows.sum(axis=0)
     center = np.asarray(chosen.mean(axis=0))
-    variance = np.asarray(chosen.var(axis=0))
+    variance = np.asarray(chosen.var(axis=0)) * count / np.maximum(count - 1, 1)
     pooled = variance if own_variance else np.full_like(variance, variance.mean())
     return center, np.sqrt(pooled) + TINY
 

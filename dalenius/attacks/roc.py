@@ -39,8 +39,6 @@ FALSE_ALARMS = (0.001, 0.01)
 """The false-positive rates at which a report states the true ones."""
 DRAWN = 300
 """Points of a measured curve that a picture shows."""
-AREAS = 40
-"""Parts that the area under a curve is bounded by."""
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
@@ -85,14 +83,28 @@ def area(members: ArrayLike, others: ArrayLike) -> float:
     return float((int(below) + int(up_to)) / (2 * len(inside) * len(outside)))
 
 
-def most_area(loss: Loss, parts: int = AREAS) -> float:
-    """The most area under the curve that a loss allows, on average over trainings.
+def measured_area(members: ArrayLike, others: ArrayLike, *, confidence: float = CONFIDENCE) -> Rate:
+    """The area under the curve with an interval for scores drawn independently, of any law.
 
-    The false negatives that a loss asks for fall with the false positives: a sum over `parts` of their range,
-    each taken at its right end, is never more than the area under them.
+    It is an average over pairs, so no further from its mean than a share of k coins by Chernoff's bound, for
+    k the lesser number of scores (Hoeffding 1963, section 5): its mean A has k·KL(area, A) ≤ ln(2/risk).
     """
-    missed = sum(loss.tradeoff(Fraction(i, parts)).lower for i in range(1, parts)) / parts
-    return min(1.0, math.nextafter(1 - missed * (1 - 2**-40), math.inf))
+    found, pairs = area(members, others), min(len(read_scores(one)) for one in (members, others))
+    most = math.log(2 / (1 - confidence)) / pairs
+    return Rate(found, _farthest(found, 0.0, most), _farthest(found, 1.0, most))
+
+
+def most_area(loss: Loss) -> float:
+    """The most area that a loss of add_remove neighbours allows an attack on one model, on average.
+
+    Which rows are members is drawn at random, and a pair is a member z and another z' of the same model. With
+    A the other members, the model comes from A + z; had z' been drawn for z, from A + z', where z scores
+    above z' with probability 1 − area on average. Let it score above with p where the model comes from A. For
+    f the trade-off curve, which is convex, 1 − area ≥ f(p) and 1 − area ≥ f(1 − p), so area ≤ 1 − f(½). Two
+    opposite rows and the Gaussian mechanism attain it. The true over the false positives of one threshold are
+    at most 1 − f(p) − f(1 − p) ≤ 1 − 2 f(½).
+    """
+    return min(1.0, math.nextafter(1 - loss.tradeoff(Fraction(1, 2)).lower, math.inf))
 
 
 def at(
@@ -187,6 +199,21 @@ def read_scores(scores: ArrayLike) -> Floats:
             remedy="Pass one finite score for each record, of members and of others.",
         )
     return found
+
+
+def _farthest(found: float, end: float, most: float) -> float:
+    """How far toward an end a mean may be."""
+    near, far = found, end
+    for _ in range(60):
+        middle = (near + far) / 2
+        near, far = (middle, far) if _apart(found, middle) <= most else (near, middle)
+    return far
+
+
+def _apart(found: float, mean: float) -> float:
+    """The divergence of a coin from another."""
+    parts = ((found, mean), (1 - found, 1 - mean))
+    return sum(a * math.log(a / b) if b > 0 else math.inf for a, b in parts if a > 0)
 
 
 def _share_from(scores: Floats, levels: Floats) -> Floats:

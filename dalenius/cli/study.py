@@ -67,6 +67,9 @@ def study(
     rate: Annotated[str, typer.Option(help="The learning rate of Adam.")] = "0.005",
     test_share: Annotated[str, typer.Option(help="The share of rows to test on.")] = "0.2",
     seed: Annotated[int, typer.Option(min=0, help="Of split and weights; noise is never fixed.")] = 0,
+    shadows: Annotated[
+        int, typer.Option(min=0, help="Models of each setting for a stronger attack (LiRA), such as 16.")
+    ] = 0,
     charge: Annotated[
         tuple[str, str] | None, typer.Option(help="A ledger, and its account that pays for all.")
     ] = None,
@@ -81,10 +84,13 @@ def study(
 ) -> None:
     """Train a model with and without privacy, and say what privacy costs, and whom."""
     from dalenius.report import study as studies
+    from dalenius.report.study.paying import unstated
 
     _check(out)
     with ExitStack() as still_open:
         payment = _payment(still_open, charge, public_size, metrics_epsilon, by)
+        if payment is not None and classes is None:
+            raise unstated()
         rows = studies.read(
             data,
             label=label,
@@ -109,6 +115,7 @@ def study(
                 rate=exact(rate, "rate"),
                 test_share=exact(test_share, "test_share"),
                 seed=seed,
+                shadows=shadows,
                 payment=payment,
                 told=None if json else lambda line: typer.echo(f"training: {line}", err=True),
             )
@@ -177,6 +184,8 @@ def _show(found: Study, out: Path, as_json: bool) -> None:
         emit_json({**found.to_dict(), "files": files})
         return
     typer.echo(found.table())
+    if found.settings.get("rows_left_out"):
+        typer.echo(f"\nLeft out: {found.settings['rows_left_out']} rows of none of the classes.")
     typer.echo("")
     for name in files.values():
         typer.echo(harmless(name))

@@ -36,7 +36,7 @@ def test_lira_is_the_log_ratio_of_two_normal_laws(small: tuple[Predict, Shadows,
     seen, known = logit(likelihoods(target, shadows.records)), logit(shadows.likelihoods())
     for record in range(12):
         laws = [known[rows[:, record], record] for rows in (shadows.inside, ~shadows.inside)]
-        densities = [norm.logpdf(seen[record], law.mean(), law.std()) for law in laws]
+        densities = [norm.logpdf(seen[record], law.mean(), law.std(ddof=1)) for law in laws]
         assert found[record] == pytest.approx(densities[0] - densities[1], rel=1e-6)
 
 
@@ -45,7 +45,7 @@ def test_offline_lira_asks_only_models_without_the_record(small: tuple[Predict, 
     found = lira_scores(target, shadows, offline=True)
     seen, known = logit(likelihoods(target, shadows.records)), logit(shadows.likelihoods())
     without = [known[~shadows.inside[:, record], record] for record in range(12)]
-    spread = np.sqrt(np.mean([law.var() for law in without]))
+    spread = np.sqrt(np.mean([law.var(ddof=1) for law in without]))
     expected = [(seen[record] - law.mean()) / spread for record, law in enumerate(without)]
     assert found == pytest.approx(expected)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dalenius.attacks.roc import at, curve, figure, judge, rate
+from dalenius.attacks.roc import area, at, curve, figure, judge, measured_area, most_area, rate
 from dalenius.errors import InvalidArgument
 from dalenius.losses import GaussianDP
 
@@ -30,6 +30,36 @@ def test_a_rate_has_the_exact_interval() -> None:
     """No hits in n: the upper end is 1 − (α/2)^(1/n)."""
     assert rate(0, 100, confidence=0.95).high == pytest.approx(1 - 0.025**0.01)
     assert (rate(0, 100).low, rate(100, 100).high) == (0, 1)
+
+
+def test_the_area_under_a_curve_is_that_of_all_pairs() -> None:
+    members, others = np.array([3, 1, 2, 2.0]), np.array([0, 2, 1.0])
+    pairs = [(a > b) + (a == b) / 2 for a in members for b in others]
+    assert area(members, others) == pytest.approx(np.mean(pairs))
+
+
+def test_the_interval_of_an_area_is_chernoffs_for_the_lesser_number() -> None:
+    """All right in k pairs: a mean A has k·ln(1/A) ≤ ln(2/risk)."""
+    found = measured_area(np.arange(100.0, 400), np.arange(50.0), confidence=0.95)
+    assert (found.value, found.high) == (1, 1)
+    assert found.low == pytest.approx((0.05 / 2) ** (1 / 50))
+    half = measured_area([0.0, 0.0], [0.0, 0.0], confidence=0.95)
+    assert half.low == pytest.approx(1 - half.high)
+    truth, missed = norm.cdf(1 / math.sqrt(2)), 0
+    for _ in range(200):
+        near = measured_area(normal(1, 40), normal(0, 60), confidence=0.95)
+        missed += not near.low <= truth <= near.high
+    assert missed <= binom.isf(ALARM, 200, 0.05)
+
+
+def test_members_and_others_of_one_model_reach_what_is_allowed_and_no_more() -> None:
+    """One of two opposite rows is in a sum under noise: it is the likelier one with Φ(mu), above Φ(mu/√2)."""
+    most, size = most_area(GaussianDP(1)), 40_000
+    assert norm.cdf(1) <= most < norm.cdf(1) + 1e-4
+    noisy_sum = normal(1, size)
+    right = rate(int(np.count_nonzero(noisy_sum > -noisy_sum)), size, confidence=SURE)
+    assert norm.cdf(1 / math.sqrt(2)) < right.low <= most
+    assert most_area(GaussianDP(1000)) == 1
 
 
 def test_scores_of_the_worst_pair_reach_the_bound_of_the_loss_and_no_more() -> None:

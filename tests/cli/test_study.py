@@ -106,6 +106,7 @@ def test_a_folder_of_images_becomes_a_page(run: Run, tmp_path: Path) -> None:
         (("--epsilon", "1", "--model", "forest"), "There is no model forest"),
         (("--epsilon", "1", "--range", "age=a:b"), "no number"),
         (("--epsilon", "1", "--public-size", "9"), "Add --charge"),
+        (("--epsilon", "1", "--shadows", "9"), "Ask for 10 shadow models or more"),
         (
             (
                 "--epsilon",
@@ -135,6 +136,33 @@ def test_a_folder_that_is_there_is_not_written_into(run: Run, npz: Path, tmp_pat
     code, _, said = run("study", str(npz), "--epsilon", "1", "--delta", "1e-5", "--out", str(tmp_path))
     assert code == 2
     assert "is there already. Name a folder that is not there yet." in said
+
+
+def test_nothing_of_the_data_is_told_before_classes_are_stated(run: Run, tmp_path: Path) -> None:
+    ledger, said = str(tmp_path / "people.ledger"), set()
+    run("ledger", "open", ledger, "people", "--unit", "person", "--epsilon", "9", "--delta", "1e-4")
+    for labels in (np.arange(60), np.arange(60) % 2, np.zeros(60), np.full(60, np.nan)):
+        np.savez(tmp_path / "rows.npz", x=np.eye(60), y=labels)
+        words = (
+            "study",
+            str(tmp_path / "rows.npz"),
+            "--epsilon",
+            "1",
+            *QUICK,
+            "--out",
+            str(tmp_path / "new"),
+        )
+        paying = ("--charge", ledger, "people", "--public-size", "200", "--metrics-epsilon", "1")
+        said.add(run(*words, *paying))
+    assert len(said) == 1
+    assert "State all classes" in said.pop()[2]
+
+
+def test_rows_of_no_stated_class_are_told_to_their_owner(run: Run, npz: Path, tmp_path: Path) -> None:
+    words = ("study", str(npz), "--epsilon", "4", *QUICK, "--clips", "1", "--out", str(tmp_path / "new"))
+    code, printed, said = run(*words, "--classes", "0,2", "--batch-size", "10")
+    assert code == 0, said
+    assert "Left out: 100 rows of none of the classes." in printed
 
 
 def test_numbers_in_a_row_belong_to_their_option() -> None:

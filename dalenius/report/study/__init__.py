@@ -8,8 +8,9 @@
     data, reading, columns, images   rows from an npz, a Parquet file or a folder of images
     splitting, models, training      rows to train on and to test on, a model, its runs
     measuring, paying                accuracy by class and group: counted, or under noise and paid for
+    shadowing                        a stronger membership attack, by models that are trained for it
     trials, running                  the study; owning and charging are its two ways
-    result, pictures, page           what is found, as a value, figures and one page
+    result, pictures, page, meanings what is found, as a value, figures and one page
 
 It is an experiment for whoever owns the data: what it finds is NOT PRIVATE, and says so, unless an account
 pays for every run and every number.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from dalenius.errors import DaleniusError, InvalidArgument
 from dalenius.losses.composition import compose
 from dalenius.release.digits import at_most
 from dalenius.report.study.data import Data
@@ -20,6 +22,11 @@ LEFT_OUT = (
     "membership inference: how well the rows of these people are recognized is about them, and has no noise",
 )
 """What a charged study does not have."""
+MOVED = {
+    "add_remove": "for each row, added or removed",
+    "replace": "for each row, replaced by another (the epsilon of a run by itself: added or removed)",
+}
+"""Whose epsilon is stated, by the relation of the account."""
 
 
 def conducted(
@@ -37,11 +44,14 @@ def conducted(
     table = payment.table(data)
     losses = [loss for _, private in all_runs for loss in (private.loss, table.loss)]
     rehearsed(recipe, data)
+    relation = payment.account.unit.relation
+    total = at_most(compose(losses).under(relation).epsilon(recipe.delta).upper)
     entry = payment.charge(losses)
     runs = []
     for trial, private in all_runs:
         told(trial.name)
-        said = predictions(train_privately(private), test, at_once=1)
+        with _silently():
+            said = predictions(train_privately(private), test, at_once=1)
         found = table.release(answered(data, test, said))
         runs.append(
             Run(
@@ -56,10 +66,9 @@ def conducted(
                 grid=trial.grid,
             )
         )
-    total = at_most(compose(losses).epsilon(recipe.delta).upper)
     statement = (
         f"PAID FOR: every run and every number was charged to {entry.account}, entry {entry.number}: epsilon "
-        f"{total} at delta {float(recipe.delta):g} in all, for each row. Left: {entry.left}."
+        f"{total} at delta {float(recipe.delta):g} in all, {MOVED[relation]}. Left: {entry.left}."
     )
     more = {
         "public_size": payment.public_size,
@@ -78,3 +87,17 @@ def conducted(
         {**settings, **more},
         LEFT_OUT,
     )
+
+
+@contextmanager
+def _silently() -> Iterator[None]:
+    """What a model of one's own raises may tell of the row that it met."""
+    try:
+        yield
+    except DaleniusError:
+        raise
+    except Exception:
+        raise InvalidArgument(
+            "The model failed on the rows. Nothing is released, and what was charged stays charged.",
+            remedy="Pass a model that answers any row of finite numbers.",
+        ) from None

@@ -1,13 +1,14 @@
 """Features from the columns of a Parquet file.
 
 A number whose column has a stated range is held within it and mapped to [−1, 1]; one without waits for the
-mean and the spread of the training rows. A text or a truth value is one of `BUCKETS` features that are 0 or
+mean and the spread of all rows. A text or a truth value is one of `BUCKETS` features that are 0 or
 1, found by a public hash of the column's name and the value: no list of values is taken from the data. A null
 is 0 everywhere.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,8 @@ def read_parquet(
             f"Which column of {place} holds the labels is not said.",
             remedy=f"Name it as label; there are: {', '.join(types)}.",
         )
-    asked = [name for name in types if name not in (label, group)] if features is None else [*features]
+    all_others = [name for name in types if name not in (label, group)]
+    asked = all_others if features is None else [*dict.fromkeys(features)]
     for name in (label, *([] if group is None else [group]), *asked, *ranges):
         if name not in types:
             raise InvalidArgument(f"{place} has no column {name!r}.", remedy=f"It has: {', '.join(types)}.")
@@ -52,6 +54,12 @@ def read_parquet(
         raise InvalidArgument(
             "Features must be one column or more, and not the label.", remedy="Name other features."
         )
+    for name in ranges:
+        if name not in asked or not _is_number(types[name], name):
+            raise InvalidArgument(
+                f"Column {name!r} has a range, and is no column of numbers to learn from.",
+                remedy=f"Leave the range of {name} out, or list it among the features.",
+            )
     unscaled = tuple(n for n in asked if _is_number(types[n], n) and n not in ranges)
     scaled = [n for n in asked if _is_number(types[n], n) and n in ranges]
     worded = [n for n in asked if not _is_number(types[n], n)]
@@ -92,7 +100,8 @@ def _table(place: Path) -> Iterator[Any]:
 
     try:
         with duckdb.connect() as engine:
-            yield engine.read_parquet(str(place))
+            # By its own name: a star in it stands for a star, and not for other files.
+            yield engine.read_parquet(re.sub(r"([*?\[])", r"[\1]", str(place)))
     except duckdb.Error:
         raise InvalidArgument(f"{place} cannot be read as a table.", remedy="Pass a Parquet file.") from None
 

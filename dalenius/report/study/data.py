@@ -23,6 +23,8 @@ LARGEST = 1e30
 """The largest feature, well within single precision."""
 OTHER = "(other)"
 """The group of rows whose group is not told, or not in the list."""
+FEW = 4
+"""Rows that a class or group has on average, at least, where the list was found in the data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +38,11 @@ class Data:
     group: Ints | None = None
     groups: tuple[str, ...] = ()
     unscaled: tuple[str, ...] = ()
-    """The first columns of `x`, whose range nobody stated: they wait for the training rows."""
+    """The first columns of `x`, whose range nobody stated: an owner's are scaled later, nulls left out."""
     public: bool = False
     """Whether classes and groups were stated, and not found in the data."""
+    left_out: int = 0
+    """Rows of no class that was stated: a private number."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,21 +71,24 @@ def labelled(
     kept = y >= 0
     whose, known = _groups(group, groups)
     return Data(
-        name,
-        _finite(x[kept]),
+        readable(name),
+        _finite(x[kept], len(unscaled)),
         y[kept],
         named,
         None if whose is None else whose[kept],
         known,
         unscaled,
         classes is not None and (group is None or groups is not None),
+        int(np.count_nonzero(~kept)),
     )
 
 
-def _finite(x: NDArray[Any]) -> Floats:
-    """What is no number, or infinite, is 0; what is too large is held."""
-    known = np.nan_to_num(np.asarray(x, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    return np.clip(known, -LARGEST, LARGEST).astype(np.float32)
+def _finite(x: NDArray[Any], waiting: int) -> Floats:
+    """What is no number, or infinite, is 0, but in columns that wait for their scale; the rest is held."""
+    values = np.asarray(x, dtype=np.float64)
+    held = np.clip(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0), -LARGEST, LARGEST)
+    held[:, :waiting][~np.isfinite(values[:, :waiting])] = np.nan
+    return held.astype(np.float32)
 
 
 def spelled(value: Any) -> str | None:
@@ -93,38 +100,65 @@ def spelled(value: Any) -> str | None:
         return None
     if isinstance(plain, float) and plain.is_integer():
         return str(int(plain))
-    return str(plain) or None
+    return readable(str(plain)) or None
 
 
-def _classes(told: list[str | None], stated: Sequence[str] | None) -> tuple[str, ...]:
+def readable(text: str) -> str:
+    """The text without halves of letters, which no file can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def stated_names(stated: Sequence[Any], word: str) -> tuple[str, ...]:
+    """Classes or groups as they were stated, each once."""
+    names = tuple(name for name in map(spelled, stated) if name is not None)
+    if isinstance(stated, str) or len(names) != len(stated) or len(set(names)) != len(names):
+        raise InvalidArgument(
+            f"{word} must be a list of different names.",
+            remedy=f"State {word} such as ['a', 'b'], each once.",
+        )
+    return names
+
+
+def _looks_unlike(found: Sequence[str], told: Sequence[object], word: str) -> None:
+    """Refuse a name for nearly each row."""
+    if len(found) > max(2, len(told) // FEW):
+        raise InvalidArgument(
+            f"There are too many different ones for so few rows: this looks like no {word}.",
+            remedy=f"Name the column of {word}s as {'label' if word == 'class' else word}.",
+        )
+
+
+def _classes(told: list[str | None], stated: Sequence[Any] | None) -> tuple[str, ...]:
     if stated is None and None in told:
         raise InvalidArgument(
             "There are rows without a label.",
             remedy="Leave these rows out of the file, or state classes: rows of no class are then left out.",
         )
-    found = _in_order({label for label in told if label is not None}) if stated is None else tuple(stated)
-    if len(set(found)) != len(found) or len(found) < 2:
+    named = {label for label in told if label is not None}
+    found = _in_order(named) if stated is None else stated_names(stated, "classes")
+    if len(found) < 2:
         raise InvalidArgument(
-            "A study needs two classes or more, each named once.",
+            "A study needs two classes or more.",
             remedy="Check which column holds the labels, or state all classes.",
         )
-    if stated is None and len(found) > max(2, len(told) // 4):
-        raise InvalidArgument(
-            f"There are {len(found)} classes in {len(told)} rows: this looks like no label.",
-            remedy="Name the column of classes as label.",
-        )
+    if stated is None:
+        _looks_unlike(found, told, "class")
     return found
 
 
-def _groups(group: Iterable[Any] | None, stated: Sequence[str] | None) -> tuple[Ints | None, tuple[str, ...]]:
+def _groups(group: Iterable[Any] | None, stated: Sequence[Any] | None) -> tuple[Ints | None, tuple[str, ...]]:
     if group is None:
         if stated is not None:
             raise InvalidArgument(
                 "Groups are stated, and no column tells them.", remedy="Name the column of groups as group."
             )
         return None, ()
-    told = [spelled(one) for one in group]
-    found = _in_order({one for one in told if one is not None}) if stated is None else tuple(stated)
+    told = [None if one == OTHER else one for one in map(spelled, group)]
+    named = {one for one in told if one is not None}
+    listed = _in_order(named) if stated is None else stated_names(stated, "groups")
+    found = tuple(one for one in listed if one != OTHER)
+    if stated is None:
+        _looks_unlike(found, told, "group")
     # A list that is stated has a place for all others, whether there are any or not.
     names = (*found, OTHER) if stated is not None or None in told else found
     place = {one: i for i, one in enumerate(found)}
@@ -137,8 +171,9 @@ def _in_order(names: set[str]) -> tuple[str, ...]:
 
     def key(name: str) -> tuple[int, float, str]:
         try:
-            return 0, float(name), name
+            size = float(name)
         except ValueError:
-            return 1, 0.0, name
+            size = math.nan
+        return (0, size, name) if math.isfinite(size) else (1, 0.0, name)
 
     return tuple(sorted(names, key=key))

@@ -7,7 +7,7 @@ the interval of a share is then that of Clopper and Pearson (1934), about rows d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,11 @@ class Scores:
 class Membership:
     """How well a loss threshold tells members from others; `most` is what the loss allows on average."""
 
-    area: float
+    area: Rate
     most: float | None
     attack: Attack
+    lira: Rate | None = None
+    """The area of LiRA, where shadow models were trained."""
 
 
 def predictions(model: nn.Module, rows: Part, *, at_once: int = ROWS) -> Ints:
@@ -82,10 +84,11 @@ def exactly(counts: Counts) -> Rate | None:
 def recognized(model: nn.Module, train: Part, test: Part, loss: Loss | None) -> Membership:
     """Attack a model by its loss on rows it was trained on and on test rows, both in random order."""
     inside, outside = (_liking(model, part) for part in (train, test))
-    name = "membership by loss threshold"
-    attack = roc.judge(name, inside, outside, loss=loss, confidence=CONFIDENCE, seed=0)
+    attack = roc.judge("membership by loss threshold", inside, outside, confidence=CONFIDENCE, seed=0)
     most = None if loss is None else roc.most_area(loss)
-    return Membership(roc.area(inside, outside), most, attack)
+    # To be among a fixed number of rows is to be there in place of another one.
+    bounded = attack if most is None else replace(attack, bound=2 * most - 1)
+    return Membership(roc.measured_area(inside, outside, confidence=CONFIDENCE), most, bounded)
 
 
 def _liking(model: nn.Module, rows: Part) -> Floats:

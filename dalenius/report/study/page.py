@@ -9,12 +9,15 @@ from html import escape
 from dalenius.attacks.roc import Rate
 from dalenius.display import harmless
 from dalenius.figures import Figure
+from dalenius.report.study.meanings import explained
 from dalenius.report.study.result import Run, Study, difference, percent
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222 }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; margin: 1rem 0 }
+dt { font-weight: bold }
+dd { margin: 0 0 .5rem 1.5rem }
 th, td { border-bottom: 1px solid #ddd; padding: .3rem .8rem; text-align: left }
 img { max-width: 100%; border: 1px solid #eee }
 pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: 13px }
@@ -31,7 +34,8 @@ def page(study: Study, figures: Mapping[str, Figure], ink: Mapping[str, bytes]) 
     parts = [
         _tag("h1", title),
         _tag("p", study.statement, kind="paid" if study.charged else "alarm", role="alert"),
-        _tag("p", _reading(study)),
+        _tag("h2", "How to read this page"),
+        _meanings(explained(study)),
         *([] if not study.left_out else [_tag("h2", "Left out"), _list(study.left_out)]),
         _tag("h2", "All runs"),
         _table(*study.rows()),
@@ -50,33 +54,21 @@ def page(study: Study, figures: Mapping[str, Figure], ink: Mapping[str, bytes]) 
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 
-def _reading(study: Study) -> str:
-    if study.charged:
-        return (
-            "± is the reach of the noise at confidence 95%, about the test rows at hand. Shares are computed "
-            "from the noisy tables alone."
-        )
-    return (
-        "± is the 95% interval of Clopper and Pearson, for rows drawn as the test rows were. One training "
-        "each: another seed gives other numbers. All runs begin with the same weights and have the same "
-        "sampler and steps."
-    )
-
-
 def _by_name(study: Study, word: str, names: Sequence[str]) -> list[str]:
     """Accuracy and difference to the plain run, of each class or group in each run by ε."""
     if not names:
         return []
     runs = [*([] if study.plain is None else [study.plain]), *study.private]
-    rows = []
+    rows, counts = [], study.settings.get(f"test_rows_by_{word}")
     for place, name in enumerate(names):
         base = None if study.plain is None else _shares(study.plain, word)[place]
-        rows.append([name, *(_cell(_shares(run, word)[place], base, run) for run in runs)])
+        many = [] if counts is None else [f"{counts[place]}"]
+        rows.append([name, *many, *(_cell(_shares(run, word)[place], base, run) for run in runs)])
     said = "" if study.plain is None else " In brackets: points above or below the run without privacy."
     return [
         _tag("h2", f"Accuracy by {word}"),
         _tag("p", f"Who pays for privacy.{said}"),
-        _table([word, *(run.name for run in runs)], rows),
+        _table([word, *([] if counts is None else ["test rows"]), *(run.name for run in runs)], rows),
     ]
 
 
@@ -109,6 +101,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = "".join(_tag("th", cell) for cell in head)
     body = "\n".join(f"<tr>{''.join(_tag('td', cell) for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _meanings(words: Mapping[str, str]) -> str:
+    parts = "".join(_tag("dt", word) + _tag("dd", meaning) for word, meaning in words.items())
+    return f"<dl>{parts}</dl>"
 
 
 def _list(lines: Iterable[str]) -> str:

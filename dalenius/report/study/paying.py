@@ -66,10 +66,7 @@ class Payment:
                 remedy="Charge an account whose unit has no column and no window: every row is then a unit.",
             )
         if not data.public:
-            raise NotSound(
-                "Classes and groups were found in the data, and that they occur would be told for free.",
-                remedy="State all classes, and all groups where there is a column of them.",
-            )
+            raise unstated()
         numbers.positive(self.metrics_epsilon, "metrics_epsilon")
         numbers.count(self.public_size, "public_size")
 
@@ -93,6 +90,14 @@ class Payment:
     def paid(self, release: Release, entry: Entry) -> Release:
         """A table with its receipt."""
         return self.account.signed(replace(release, receipt=self.receipt(release.receipt, entry)))
+
+
+def unstated() -> NotSound:
+    """What is said where classes or groups would be taken from private data."""
+    return NotSound(
+        "Classes and groups must not be taken from the data: that they occur would be told for free.",
+        remedy="State all classes, and all groups where there is a column of them.",
+    )
 
 
 def answered(data: Data, rows: Part, said: Ints) -> list[str]:

@@ -8,10 +8,13 @@ from dalenius.attacks.roc import Rate
 from dalenius.display import harmless
 from dalenius.figures import Figure, Scale, Series, Style
 from dalenius.report.study.measuring import Scores
-from dalenius.report.study.result import Run, Study
+from dalenius.report.study.result import Run, Study, shown
 
 LINES = 7
 """More names than colors are drawn as places on an axis, not as lines."""
+UNSURE = "One training each. The tables of the study say how sure each share is."
+LISTED = 40
+"""Names that a note lists."""
 SPREAD = 1.5
 """How far beyond the values of ε a level is drawn."""
 
@@ -52,11 +55,11 @@ def _parted(study: Study, word: str, names: Sequence[str], shares: Shares) -> Fi
     series: list[Series] = []
     for place, name in enumerate(names):
         found = [(run.epsilon or 0.0, shares(run.scores)[place]) for run in study.private]
-        series += _line(harmless(name), [(x, share.value) for x, share in found if share is not None])
-    notes = []
+        series += _line(shown(name), [(x, share.value) for x, share in found if share is not None])
+    notes = [UNSURE]
     if study.plain is not None:
         plain = zip(names, shares(study.plain.scores), strict=True)
-        said = ", ".join(f"{harmless(n)} {100 * s.value:.1f}%" for n, s in plain if s is not None)
+        said = ", ".join(f"{shown(n)} {100 * s.value:.1f}%" for n, s in plain if s is not None)
         notes.append(f"Without privacy: {said}.")
     return _by_epsilon(study, title, "share of right answers", series, notes)
 
@@ -67,8 +70,10 @@ def _places(study: Study, title: str, word: str, names: Sequence[str], shares: S
     for run in runs:
         found = [(float(i), s.value) for i, s in enumerate(shares(run.scores)) if s is not None]
         series += _line(run.name, found, "points")
-    listed = ", ".join(f"{i} {harmless(name)}" for i, name in enumerate(names[:40]))
-    return _figure(study, title, f"number of the {word}", "share of right answers", series, [f"{listed}."])
+    listed = ", ".join(f"{i} {shown(name)}" for i, name in enumerate(names[:LISTED]))
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    notes = [f"{listed}{more}.", UNSURE]
+    return _figure(study, title, f"number of the {word}", "share of right answers", series, notes)
 
 
 def _clipping(study: Study) -> Figure | None:
@@ -96,15 +101,22 @@ def _membership(study: Study) -> Figure | None:
         return None
     found = [(r.epsilon or 0.0, r.membership) for r in runs]
     areas = [(x, one.area) for x, one in found if one is not None]
+    lira = [(x, one.lira.value) for x, one in found if one is not None and one.lira is not None]
     most = [(x, one.most) for x, one in found if one is not None and one.most is not None]
     plain = study.plain.membership if study.plain else None
     series = [
-        *_line("measured, by loss threshold", areas),
+        *_line("measured, by loss threshold", [(x, one.value) for x, one in areas]),
+        *_line("measured, by shadow models (LiRA)", lira),
         *_line("the most that the loss allows", most, "dashed"),
-        *_level(study, "without privacy", Rate(plain.area, plain.area, plain.area) if plain else None),
+        *_level(study, "without privacy", plain.area if plain else None),
+        *_level(study, "without privacy, by LiRA", plain.lira if plain else None),
         *_level(study, "guessing", Rate(0.5, 0.5, 0.5), "dotted"),
     ]
-    notes = ["What the loss allows holds on average over trainings, for any attack; one model may exceed it."]
+    away = max(one.high - one.value for _, one in areas)
+    notes = [
+        f"Measured areas are sure to about ± {away:.2g} (95%). What the loss allows holds on average over "
+        "trainings and choices of training rows, for any attack; one model may exceed it."
+    ]
     return _by_epsilon(study, "Membership inference", "area under the curve", series, notes)
 
 

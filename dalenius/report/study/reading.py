@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,19 @@ from dalenius.report.study.columns import Ends, read_parquet
 from dalenius.report.study.data import Data, labelled
 from dalenius.report.study.images import SIZE, read_images
 
-CHANNELS = (1, 3)
+CHANNELS = (1, 3, 4)
 """How many colors an image may have."""
+UNREADABLE = (
+    ValueError,
+    OSError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    RuntimeError,
+    BadZipFile,
+    zlib.error,
+)
+"""What numpy and zip files raise for a file that is no .npz."""
 
 
 def read(
@@ -40,7 +52,7 @@ def read(
     if place.is_dir():
         _nothing(place, label=label, group=group, features=features, ranges=ranges, groups=groups)
         return read_images(place, classes=classes, size=size)
-    if place.suffix == ".parquet":
+    if place.suffix.lower() == ".parquet":
         return read_parquet(
             place,
             label=label,
@@ -50,7 +62,7 @@ def read(
             groups=groups,
             ranges=ranges or {},
         )
-    if place.suffix == ".npz":
+    if place.suffix.lower() == ".npz":
         _nothing(place, features=features, ranges=ranges)
         return _read_npz(place, label or "y", group, classes, groups)
     raise InvalidArgument(
@@ -81,6 +93,8 @@ def _read_npz(
             "x must be an array of numbers: rows of features, or images.",
             remedy="Save x as an array of two dimensions, or of three or four for images.",
         )
+    if 0 in x.shape[1:]:
+        raise InvalidArgument("The rows of x hold nothing.", remedy="Save x with a feature or more.")
     for name, one in ((label, y), (group or "group", whose)):
         if one is not None and one.shape != (len(x),):
             raise InvalidArgument(
@@ -91,13 +105,17 @@ def _read_npz(
 
 def _arrays(place: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(place, allow_pickle=False) as file:
-            return {name: file[name] for name in names if name in file.files}
-    except (ValueError, OSError, BadZipFile, EOFError, AttributeError):
+        with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            found = {name: file[name] for name in names if name in file.files}
+    except UNREADABLE:
+        found = None
+    # What is in a zip and no array is handed out as bytes.
+    if found is None or not all(isinstance(one, np.ndarray) for one in found.values()):
         raise InvalidArgument(
             f"{place} cannot be read as arrays.",
             remedy="Write it with np.savez(path, x=features, y=labels); arrays of objects are not read.",
-        ) from None
+        )
+    return found
 
 
 def _pictured(x: NDArray[Any]) -> NDArray[np.float64]:

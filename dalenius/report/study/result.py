@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Kind = Literal["plain", "private", "clipping"]
 """Without privacy; with it; or with clipping and next to no noise."""
 VERSION = 1
+LONGEST = 40
+"""Letters of a name that are shown."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,12 @@ class Run:
             "group_gap": gap(found.by_group),
             "membership": None
             if attack is None
-            else {"area": attack.area, "most": attack.most, "attack": attack.attack.to_dict()},
+            else {
+                "area": _rate(attack.area),
+                "lira": _rate(attack.lira),
+                "most": attack.most,
+                "attack": attack.attack.to_dict(),
+            },
             "receipt": None if self.receipt is None else self.receipt.plain(),
             "released": None if self.released is None else json.loads(self.released.to_json()),
         }
@@ -114,11 +121,12 @@ class Study:
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """The table of all runs: names of columns, and a row for each."""
         attacked = any(run.membership for run in self.runs)
-        head = ["run", "clip", "noise", "accuracy", *(["to plain"] if self.plain else []), "worst class"]
-        head += ["worst group"] * bool(self.groups) + ["membership AUC"] * attacked
-        return head, [self._row(run, attacked) for run in self.runs]
+        shadowed = any(run.membership and run.membership.lira for run in self.runs)
+        head = ["run", "clip", "noise", "accuracy", *(["change"] if self.plain else []), "worst class"]
+        head += ["worst group"] * bool(self.groups) + ["membership AUC"] * attacked + ["LiRA AUC"] * shadowed
+        return head, [self._row(run, attacked, shadowed) for run in self.runs]
 
-    def _row(self, run: Run, attacked: bool) -> list[str]:
+    def _row(self, run: Run, attacked: bool, shadowed: bool) -> list[str]:
         base = None if self.plain is None else self.plain.scores.accuracy
         found = [run.name, _number(run.clip), _number(run.noise_multiplier), percent(run.scores.accuracy)]
         if base is not None:
@@ -127,7 +135,9 @@ class Study:
         if self.groups:
             found.append(_worst(self.groups, run.scores.by_group))
         if attacked:
-            found.append("" if run.membership is None else f"{run.membership.area:.3f}")
+            found.append(_area(None if run.membership is None else run.membership.area))
+        if shadowed:
+            found.append(_area(None if run.membership is None else run.membership.lira))
         return found
 
     def table(self) -> str:
@@ -186,9 +196,14 @@ def percent(share: Rate | None) -> str:
 
 
 def gap(shares: Sequence[Rate | None]) -> float | None:
-    """How far the best is above the worst."""
+    """How far the best is above the worst, of two or more that are known."""
     known = [share.value for share in shares if share is not None]
-    return max(known) - min(known) if known else None
+    return max(known) - min(known) if len(known) > 1 else None
+
+
+def shown(name: str) -> str:
+    """A name of a class or group, harmless and not too long."""
+    return harmless(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
 def difference(share: Rate | None, base: Rate | None) -> str:
@@ -201,7 +216,14 @@ def _worst(names: tuple[str, ...], shares: tuple[Rate | None, ...]) -> str:
     if not known:
         return "–"
     value, name = min(known)
-    return f"{name}: {100 * value:.1f}%"
+    some = "" if len(known) == len(shares) else f" ({len(known)} of {len(shares)} known)"
+    return f"{shown(name)}: {100 * value:.1f}%{some}"
+
+
+def _area(found: Rate | None) -> str:
+    if found is None:
+        return ""
+    return f"{found.value:.3f} ± {max(found.high - found.value, found.value - found.low):.3f}"
 
 
 def _number(value: float | None) -> str:

@@ -35,14 +35,21 @@ def run(
     rate: Number = 0.005,
     test_share: Number = 0.2,
     seed: int = 0,
+    shadows: int = 0,
     payment: Payment | None = None,
     told: Told | None = None,
 ) -> Study:
     """Train one model with and without privacy; with a `payment` only what it pays for.
 
     `clips` are bounds on the norm of a gradient to compare at the middle ε: by itself three for an owner,
-    none where an account pays. `told` is given a line of public facts before each run.
+    none where an account pays. `shadows` models of each setting attack it by LiRA, if any. `told` is given a
+    line of public facts before each run.
     """
+    if payment is not None and shadows:
+        raise InvalidArgument(
+            "Shadow models are for membership inference, which no account pays for.",
+            remedy="Leave shadows out, or make the study as an owner's experiment, without payment.",
+        )
     trials = Trials.of(epsilons, clip=clip, clips=_clips(clips, clip, payment))
     failure, share = numbers.delta(delta), numbers.rate(test_share, "test_share")
     if failure == 0 or share == 1:
@@ -63,7 +70,7 @@ def run(
     settings = _settings(name, recipe, trials, share, epochs)
     if payment is not None:
         return charging.conducted(data, train, test, recipe, trials, payment, settings, say)
-    return owning.conducted(data, train, test, recipe, trials, settings, say)
+    return owning.conducted(data, train, test, recipe, trials, settings, say, shadows)
 
 
 def _clips(clips: Sequence[Number] | None, clip: Number, payment: Payment | None) -> Sequence[Number]:

@@ -1,8 +1,11 @@
 """Rows to train on, and rows to test on: which is which never depends on what they hold.
 
-Of an owner's rows an exact share is drawn by a seed. Where an account pays, every row tosses a secret coin of
-its own. With the same coins, neighbouring data give neighbouring rows to train on and the same rows to test
-on, or the other way round; so what is charged for both covers either.
+Of an owner's rows an exact share is drawn by a seed, and columns without a range are scaled by all rows: so
+the rows to train on are like those to test on, and nothing but the training tells them apart.
+
+Where an account pays, every row tosses a secret coin of its own. With the same coins, neighbouring data give
+neighbouring rows to train on and the same rows to test on, or the other way round; so what is charged for
+both covers either.
 """
 
 from __future__ import annotations
@@ -35,16 +38,16 @@ class Part:
 
 
 def split(data: Data, share: Fraction, seed: int) -> tuple[Part, Part]:
-    """An owner's rows in random order; unscaled columns by the mean and spread of those to train on."""
+    """An owner's rows in random order."""
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed)).numpy()
     count = round(share * len(data))
     if min(count, len(data) - count) < FEWEST:
         raise InvalidArgument(
             f"A study needs {FEWEST} rows or more to train on, and as many to test on.",
-            remedy="Pass more rows, or another share of rows to test on.",
+            remedy="Pass more rows, or another share to test on; rows of classes not stated are left out.",
         )
     test, train = order[:count], order[count:]
-    return _parts(data, _scaled(data, train), train, test)
+    return _parts(data, _scaled(data), train, test)
 
 
 def toss(data: Data, share: Fraction) -> tuple[Part, Part]:
@@ -66,13 +69,13 @@ def _parts(data: Data, x: Floats, train: Ints, test: Ints) -> tuple[Part, Part]:
     return found[0], found[1]
 
 
-def _scaled(data: Data, train: Ints) -> Floats:
-    """The unscaled columns less their mean, by their spread."""
+def _scaled(data: Data) -> Floats:
+    """The unscaled columns less their mean, by their spread; a null is in neither, and is 0."""
     count = len(data.unscaled)
     if not count:
         return data.x
     x = data.x.copy()
-    first = x[:, :count].astype(np.float64)
-    spread = first[train].std(axis=0)
-    x[:, :count] = (first - first[train].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    first = np.ma.masked_invalid(x[:, :count].astype(np.float64))
+    spread = first.std(axis=0).filled(0)
+    x[:, :count] = ((first - first.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).filled(0)
     return x

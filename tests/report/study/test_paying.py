@@ -105,7 +105,7 @@ def test_coins_are_those_of_the_noise_and_not_of_torch() -> None:
 @pytest.mark.parametrize(
     ("changed", "unit", "problem"),
     [
-        ({"public": False}, {}, "found in the data"),
+        ({"public": False}, {}, "must not be taken from the data"),
         ({"unscaled": ("age",)}, {}, "range of age is not stated"),
         ({}, {"column": "id"}, "protects each row"),
         ({}, {"window": "day"}, "protects each row"),
