@@ -37,8 +37,10 @@ def stem(path: Path) -> str:
 
 
 def file_of(source: object) -> Path | None:
-    """The one file that holds a source; None for frames, connections and patterns of several files."""
-    if not isinstance(source, str | os.PathLike) or _PATTERN & set(os.fspath(source)):
+    """The one file that holds a source; None for frames, servers, connections, patterns of several files."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    if "://" in os.fspath(source) or _PATTERN & set(os.fspath(source)):
         return None
     # A link and what it leads to have one account.
     return Path(source).resolve()

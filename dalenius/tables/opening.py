@@ -23,7 +23,8 @@ from dalenius.tables.arguments import (
 from dalenius.tables.beside import Where, file_of, find_account, stem, time_of
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.rows import KeyPart
-from dalenius.tables.schema import End, Private, Public, Schema
+from dalenius.tables.schema import End, Private, Public, Schema, folded
+from dalenius.tables.sources.servers import in_database, is_server, short
 from dalenius.tables.table import Table
 
 Others = Mapping[str, Any] | Sequence[str]
@@ -51,12 +52,13 @@ def table(
 ) -> Table:
     """A private table, charged to an account: one in a ledger beside its source where none is given.
 
-    `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, or a DuckDB
-    connection; `unit` says who is protected, and `time` by which column its windows are cut. The first charge
-    opens the account; then `unit`, `time` and `budget` may be left out. What is publicly known is declared:
-    `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to join with,
-    `private` more tables of the same units. `by` is who asks, where no other is named. `table` chooses one of
-    a DuckDB file, `types` says how a CSV is read. See docs/tables.md.
+    `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, a DuckDB
+    connection, the address of a PostgreSQL server or a connection of psycopg; `unit` says who is protected,
+    and `time` by which column its windows are cut. The first charge opens the account; then `unit`, `time`
+    and `budget` may be left out. What is publicly known is declared: `ranges`, `categories`,
+    `rows_per_unit`, `public_size`. `public` names public tables to join with, `private` more tables of the
+    same units. `by` is who asks, where no other is named. `table` chooses one of a database, `types` says
+    how a CSV is read. See docs/tables.md.
     """
     check_unit(unit)
     check_budget(budget)
@@ -66,9 +68,11 @@ def table(
     check_facts(ranges, categories)
     check_types(types)
     file = file_of(source)
-    named = name or table or ("data" if file is None else stem(file))
+    served = is_server(source)
+    named = name or (short(table) if served and table else table) or ("data" if file is None else stem(file))
     check_others(named, private, public)
-    others, seen = _named(private), _named(public)
+    others, seen = (_named(each, served) for each in (private, public))
+    check_others(named, others, seen)
     elsewhere = {label: one for label, one in {**others, **seen}.items() if one is not None}
     engine = _opened(source, named, table, types, elsewhere)
     with ExitStack() as undo:
@@ -120,18 +124,32 @@ def _schema(
         most = rows_per_unit if name == facts.main else None
         declared: Any = facts.of(name, private)
         columns = _columns(engine, name, facts.main)
+        _check_told(engine, columns, unit)
         tables.append(Private(name, columns, unit, time, rows_per_unit=most, **declared))
     tables += [Public(name, _columns(engine, name, facts.main)) for name in public]
     return Schema(tables, engine.public, engine.dialect)
 
 
-def _named(others: Others | None) -> dict[str, Any]:
-    return dict(others) if isinstance(others, Mapping) else dict.fromkeys(others or ())
+def _check_told(engine: Engine, columns: Mapping[str, str], unit: Unit) -> None:
+    """Units that a server must tell apart have values that it compares one by one."""
+    kinds = {folded(name): kind for name, kind in columns.items()}
+    if engine.dialect != "duckdb" and unit.column and kinds.get(folded(unit.column)) == "other":
+        raise InvalidArgument(
+            f"A unit cannot be told by {unit.column}: two of its values may count as one there.",
+            remedy="Name the unit by a column of numbers, texts or dates.",
+        )
+
+
+def _named(others: Others | None, served: bool) -> dict[str, Any]:
+    listed = dict(others) if isinstance(others, Mapping) else dict.fromkeys(others or ())
+    return in_database(listed) if served else listed
 
 
 def _opened(
     source: object, name: str, table: str | None, types: Mapping[str, str] | None, more: Mapping[str, object]
 ) -> Engine:
+    if is_server(source):
+        return _served(source, name, table, more)
     from dalenius.tables.sources.opening import open_source
 
     try:
@@ -141,6 +159,14 @@ def _opened(
     except Exception:
         # What an engine says of a file that it cannot read may repeat what is in it.
         raise _unreadable() from None
+
+
+def _served(source: object, name: str, table: str | None, more: Mapping[str, object]) -> Engine:
+    from dalenius.tables.sources.databases import open_server
+
+    if table is None:
+        raise InvalidArgument("Which table is meant is not said.", remedy='Pass table="visits".')
+    return open_server(source, {name: table, **more})
 
 
 def _columns(engine: Engine, name: str, main: str) -> Mapping[str, str]:

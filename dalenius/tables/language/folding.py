@@ -57,13 +57,13 @@ def folded_sql(dialect: Dialect, source: Relation, fold: Fold | Over, over: str)
         case "distinct":
             return dialect.distinct(sql, over)
         case "min" | "max":
-            return f"{fold.kind.upper()}({sql}){over}"
+            return dialect.extreme(fold.kind, sql, type_, over)
         case "median":
             return dialect.settled(dialect.median(dialect.as_real(sql, type_), over))
         case "sum" if type_ == "integer":
             return dialect.whole_sum(sql, over)
     steps, step = _in_steps(dialect, dialect.as_real(sql, type_), span_of(fold.argument, source.facts.fields))
-    total = f"({dialect.as_real(f'SUM({steps}){over}', 'integer')} * {step})"
+    total = dialect.total(f"SUM({steps}){over}", step)
     return total if fold.kind == "sum" else f"({total} / NULLIF(COUNT({steps}){over}, 0))"
 
 
@@ -78,24 +78,40 @@ def _in_steps(dialect: Dialect, sql: str, span: Span) -> tuple[str, str]:
     return steps, dialect.number(math.ldexp(1.0, power))
 
 
+def over_steps(dialect: Dialect, source: Relation, function: Over) -> tuple[str, str]:
+    """What is taken over a window, and in one more SELECT what is made of it, `{0}`."""
+    if function.kind == "median" and function.argument is not None:
+        values = dialect.as_real(
+            dialect.canonical(function.argument, names_of(source)), function.argument.type
+        )
+        found = dialect.gathered(values, f" OVER ({_window(dialect, source, function)})")
+        if found is not None:
+            return found[0], dialect.settled(found[1])
+    return over_sql(dialect, source, function), "{0}"
+
+
 def over_sql(dialect: Dialect, source: Relation, function: Over) -> str:
     """A window function in SQL."""
-    names = names_of(source)
-    parts = [dialect.canonical(each, names) for each in function.partition]
-    over = _clause("PARTITION BY", [*units_of(source), *parts]) + _clause(
-        "ORDER BY", _order(dialect, source, function)
-    )
-    over += f" ROWS BETWEEN {function.rows[0]} AND {function.rows[1]}" if function.rows else ""
+    names, over = names_of(source), f" OVER ({_window(dialect, source, function)})"
     kind, argument = function.kind, function.argument
     match kind:
         case "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist":
-            return f"{kind}() OVER ({over.strip()})"
+            return f"{kind}(){over}"
         case "ntile":
-            return f"ntile({function.offset}) OVER ({over.strip()})"
+            return f"ntile({function.offset}){over}"
     if argument is not None and kind in _TIED:
         offset = f", {function.offset}" if kind in ("lag", "lead", "nth_value") else ""
-        return f"{kind}({dialect.canonical(argument, names)}{offset}) OVER ({over.strip()})"
-    return folded_sql(dialect, source, function, f" OVER ({over.strip()})")
+        return f"{kind}({dialect.canonical(argument, names)}{offset}){over}"
+    return folded_sql(dialect, source, function, over)
+
+
+def _window(dialect: Dialect, source: Relation, function: Over) -> str:
+    names = names_of(source)
+    parts = [dialect.canonical(each, names) for each in function.partition]
+    over = _clause("PARTITION BY", [*units_of(source), *parts])
+    over += _clause("ORDER BY", _order(dialect, source, function))
+    over += f" ROWS BETWEEN {function.rows[0]} AND {function.rows[1]}" if function.rows else ""
+    return over.strip()
 
 
 def _clause(words: str, items: Sequence[str]) -> str:

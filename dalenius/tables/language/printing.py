@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dalenius.tables.language.dialects.dialect import Dialect
 from dalenius.tables.language.expressions import Expression, ExpressionType, columns_of
-from dalenius.tables.language.folding import folded_sql, names_of, over_sql, units_of
+from dalenius.tables.language.folding import folded_sql, names_of, over_steps, units_of
 from dalenius.tables.language.relations import (
     Distinct,
     Filter,
@@ -180,13 +180,19 @@ class Printer:
         source = relation.source
         width = len(source.facts.fields)
         below = self.relation(source, frozenset(range(width)))
-        columns = [f"c{i}" for i in sorted(needed) if i < width]
-        columns += [
-            f"{over_sql(self.dialect, source, relation.functions[i - width])} AS c{i}"
+        kept = [f"c{i}" for i in sorted(needed) if i < width]
+        steps = {
+            i: over_steps(self.dialect, source, relation.functions[i - width])
             for i in sorted(needed)
             if i >= width
-        ]
-        return _select(relation, columns, f"({below}) AS t")
+        }
+        if all(last == "{0}" for _, last in steps.values()):
+            taken = [f"{first} AS c{i}" for i, (first, _) in steps.items()]
+            return _select(relation, [*kept, *taken], f"({below}) AS t")
+        taken = [f"{first} AS g{i}" for i, (first, _) in steps.items()]
+        made = [f"{last.format(f'g{i}')} AS c{i}" for i, (_, last) in steps.items()]
+        gathered = _select(relation, [*kept, *taken], f"({below}) AS t")
+        return _select(relation, [*kept, *made], f"({gathered}) AS t")
 
 
 def _select(relation: Relation, columns: Sequence[str], source: str, *, verb: str = "SELECT") -> str:

@@ -1,4 +1,4 @@
-"""`open_source`: CSV, Parquet, pandas, polars, Arrow, a DuckDB file or connection, as an engine.
+"""`open_source`: CSV, Parquet, pandas, polars, Arrow, a DuckDB file or connection, as an engine of DuckDB.
 
     open_source("visits.parquet")                         a table called visits
     open_source("visits/*.parquet", "visits")             several files that are one table

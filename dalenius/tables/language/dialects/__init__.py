@@ -6,7 +6,7 @@ from importlib import import_module
 
 from dalenius.tables.language.dialects.dialect import Dialect
 
-_KNOWN = {"duckdb": "Duckdb"}
+_KNOWN = {"duckdb": "Duckdb", "postgres": "Postgres"}
 
 
 def dialect_of(name: str) -> Dialect:

@@ -77,12 +77,12 @@ class Dialect(ABC):
     def _call(self, call: Call, sql: list[str]) -> str:
         name, types = call.name, [each.type for each in call.arguments]
         if name in self.integer and not {"real", "boolean"} & set(types):
-            return self.integer[name].format(*(self.wide(each) for each in sql))
+            return self.filled(self.integer[name], [self.wide(each) for each in sql])
         if name in self.real:
-            reals = (self.as_real(each, kind) for each, kind in zip(sql, types, strict=True))
-            return self.real[name].format(*reals)
+            reals = [self.as_real(each, kind) for each, kind in zip(sql, types, strict=True)]
+            return self.filled(self.real[name], reals)
         if name in self.plain:
-            return self.plain[name].format(*sql)
+            return self.filled(self.plain[name], sql)
         if name in _JOINED:
             return "(" + _JOINED[name].join(sql) + ")"
         if name in ("coalesce", "least", "greatest"):
@@ -90,6 +90,10 @@ class Dialect(ABC):
         if name.startswith("cast_"):
             return self.cast(sql[0], types[0], call.type)
         return self.special[name](sql, types, call.arguments)
+
+    def filled(self, template: str, arguments: Sequence[str]) -> str:
+        """A template of its arguments."""
+        return template.format(*arguments)
 
     def literal(self, value: object, type_: ExpressionType) -> str:
         """A value in SQL, with its type."""
@@ -184,6 +188,21 @@ class Dialect(ABC):
 
         Halves go away from zero.
         """
+
+    def gathered(self, sql: str, over: str) -> tuple[str, str] | None:
+        """Where no median is taken over a window: what gathers the values there, and `{0}`'s median.
+
+        None where `median` does.
+        """
+        return None
+
+    def total(self, sql: str, step: str) -> str:
+        """Whole steps, which `sql` sums, as a real number."""
+        return f"({self.as_real(sql, 'integer')} * {step})"
+
+    def extreme(self, kind: str, sql: str, type_: ExpressionType, over: str) -> str:
+        """The least or the greatest value: `kind` is min or max."""
+        return f"{kind.upper()}({sql}){over}"
 
     def distinct(self, sql: str, over: str) -> str:
         """How many different values there are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from dalenius.tables.language.dialects.casting import FALSE, INTEGER, LONGEST, MOMENT, REAL, TRUE
 from dalenius.tables.language.dialects.dialect import Dialect, Templates, literal_digits, literal_text
 from dalenius.tables.language.expressions import Expression, ExpressionType
 from dalenius.tables.language.functions import MOST_TEXT
@@ -153,6 +154,8 @@ class Duckdb(Dialect):
 
     def cast(self, sql: str, source: ExpressionType, target: ExpressionType) -> str:
         """See `Dialect`."""
+        if source == "text" and target != "text":
+            return self._read_text(sql, target)
         if target == "boolean" and source in ("integer", "real"):
             return f"({sql} <> 0)"
         if target == "text" and source == "real":
@@ -191,6 +194,14 @@ class Duckdb(Dialect):
         return (
             f"CASE WHEN {sql} IS NOT NULL THEN TRY_CAST(round({held} * {self.number(scale)}) AS HUGEINT) END"
         )
+
+    def _read_text(self, sql: str, target: ExpressionType) -> str:
+        if target == "boolean":
+            return f"CASE WHEN lower({sql}) IN {TRUE} THEN TRUE WHEN lower({sql}) IN {FALSE} THEN FALSE END"
+        grammar = {"integer": INTEGER, "real": REAL}.get(target, MOMENT)
+        read = f"TRY_CAST(trim({sql}) AS {self.types[target]})"
+        written = f"length({sql}) <= {LONGEST} AND regexp_full_match({sql}, '{grammar}')"
+        return self.within(f"CASE WHEN {written} THEN {read} END", target)
 
     def _round(
         self, sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]

@@ -1,0 +1,98 @@
+"""What bounding says in PostgreSQL's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dalenius.tables.engines.bounding.words import Words
+from dalenius.tables.engines.hashing import Role
+from dalenius.tables.language.dialects.postgres import Postgres
+from dalenius.tables.language.dialects.postgres_dates import MICROSECONDS
+
+_NAN = "01111111111110" + "0" * 50
+"""The digits of the one NaN that is spelled."""
+
+
+class PostgresWords(Words):
+    """PostgreSQL's SQL. Whole numbers are bigint, wide ones numeric, and so are sums."""
+
+    barrier: ClassVar[str] = " OFFSET 0"
+
+    def __init__(self) -> None:
+        super().__init__(Postgres())
+
+    def whole(self, sql: str) -> str:
+        """See `Words`."""
+        return f"CAST({sql} AS bigint)"
+
+    def wide(self, sql: str) -> str:
+        """See `Words`."""
+        return f"CAST({sql} AS numeric)"
+
+    def total(self, sql: str, over: str = "") -> str:
+        """See `Words`."""
+        return f"SUM({sql}){over}"
+
+    def quotient(self, above: str, below: str) -> str:
+        """See `Words`."""
+        return f"div({above}, {below})" if "AS numeric)" in above + below else f"(({above}) / ({below}))"
+
+    def binary_digits(self, sql: str) -> str:
+        """See `Words`."""
+        return f"length(ltrim(CAST(CAST({self.whole(sql)} AS bit(64)) AS text), '0'))"
+
+    def exponent(self, sql: str) -> str:
+        """See `Words`."""
+        form = f"float8send(abs({sql}))"
+        return f"((get_byte({form}, 0) << 4) + (get_byte({form}, 1) >> 4) - 1023)"
+
+    def real(self, sql: str) -> str:
+        """See `Words`."""
+        return f"CASE WHEN {sql} <> 'NaN' THEN {sql} END"
+
+    def exclusive_or(self, first: str, second: str) -> str:
+        """See `Words`."""
+        return f"({first} # {second})"
+
+    def shifted(self, sql: str, by: int) -> str:
+        """See `Words`."""
+        return f"(({sql}) >> {by})"
+
+    def low(self, sql: str, bits: int) -> str:
+        """See `Words`."""
+        return f"(({sql}) & CAST({(1 << bits) - 1} AS bigint))"
+
+    def digest(self, salt: bytes, role: Role, spellings: Sequence[str]) -> str:
+        """See `Words`."""
+        said = " || ".join([f"'{salt.hex()}{role}'", *(f"({spelling})" for spelling in spellings)])
+        digits = f"substr(encode(sha256(convert_to({said}, 'UTF8')), 'hex'), 1, 8)"
+        return f"CAST(CAST('x' || {digits} AS bit(32)) AS bigint)"
+
+    def spelled(self, sql: str, kind: str) -> str:
+        """See `Words`. Dates and moments without end, which no file has, are spelled by their words."""
+        letter, text = self._text(sql, kind)
+        return (
+            f"CASE WHEN {sql} IS NULL THEN 'n0:' ELSE '{letter}' || octet_length({text}) || ':' || {text} END"
+        )
+
+    def key(self, sql: str, kind: str) -> str:
+        """See `Words`."""
+        return self.dialect.read(sql, "real") if kind == "real" else sql
+
+    def _text(self, sql: str, kind: str) -> tuple[str, str]:
+        if kind == "boolean":
+            return "b", f"CASE WHEN {sql} THEN '1' ELSE '0' END"
+        if kind == "integer":
+            return "i", f"CAST(trim_scale({sql}) AS text)"
+        if kind == "real":
+            form = f"float8send({self.dialect.read(sql, 'real')})"
+            digits = f"CAST(CAST('x' || encode({form}, 'hex') AS bit(64)) AS text)"
+            return "r", f"CASE WHEN {sql} = 'NaN' THEN '{_NAN}' ELSE {digits} END"
+        if kind == "date":
+            days = f"CAST({sql} - DATE '1970-01-01' AS text)"
+            return "d", f"CASE WHEN isfinite({sql}) THEN {days} ELSE CAST({sql} AS text) END"
+        if kind == "moment":
+            count = f"CAST({MICROSECONDS.format(sql)} AS text)"
+            return "m", f"CASE WHEN isfinite({sql}) THEN {count} ELSE CAST({sql} AS text) END"
+        return "t", f"CAST({sql} AS text)"
