@@ -22,8 +22,10 @@ from dalenius.tables.arguments import (
 )
 from dalenius.tables.beside import Where, file_of, find_account, stem, time_of
 from dalenius.tables.engines.engine import Engine
+from dalenius.tables.engines.spark import is_spark, open_spark
 from dalenius.tables.rows import KeyPart
 from dalenius.tables.schema import End, Private, Public, Schema, folded
+from dalenius.tables.sources.ibis_tables import behind, is_ibis
 from dalenius.tables.sources.servers import in_database, is_server, short
 from dalenius.tables.table import Table
 
@@ -53,12 +55,12 @@ def table(
     """A private table, charged to an account: one in a ledger beside its source where none is given.
 
     `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, a DuckDB
-    connection, the address of a PostgreSQL server or a connection of psycopg; `unit` says who is protected,
-    and `time` by which column its windows are cut. The first charge opens the account; then `unit`, `time`
-    and `budget` may be left out. What is publicly known is declared: `ranges`, `categories`,
-    `rows_per_unit`, `public_size`. `public` names public tables to join with, `private` more tables of the
-    same units. `by` is who asks, where no other is named. `table` chooses one of a database, `types` says
-    how a CSV is read. See docs/tables.md.
+    connection, the address of a PostgreSQL server or a connection of psycopg, a DataFrame or session of
+    Spark, or a table of Ibis; `unit` says who is protected, and `time` by which column its windows are cut.
+    The first charge opens the account; then `unit`, `time` and `budget` may be left out. What is publicly
+    known is declared: `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to
+    join with, `private` more tables of the same units. `by` is who asks, where no other is named. `table`
+    chooses one of a database, `types` says how a CSV is read. See docs/tables.md and docs/engines.md.
     """
     check_unit(unit)
     check_budget(budget)
@@ -67,9 +69,12 @@ def table(
     check_counts(rows_per_unit=rows_per_unit, public_size=public_size)
     check_facts(ranges, categories)
     check_types(types)
+    if is_ibis(source):
+        source, table = behind(source)
     file = file_of(source)
     served = is_server(source)
-    named = name or (short(table) if served and table else table) or ("data" if file is None else stem(file))
+    within = short(table) if table and (served or is_spark(source)) else table
+    named = name or within or ("data" if file is None else stem(file))
     check_others(named, private, public)
     others, seen = (_named(each, served) for each in (private, public))
     check_others(named, others, seen)
@@ -153,6 +158,8 @@ def _opened(
     from dalenius.tables.sources.opening import open_source
 
     try:
+        if is_spark(source):
+            return open_spark(source, name, table=table, more=more)
         return open_source(source, name, table=table, types=types, more=more)
     except (InvalidArgument, MissingExtra):
         raise

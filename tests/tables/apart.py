@@ -28,7 +28,7 @@ LABS = {"patient": "integer", "result": "real"}
 TYPES = {"integer": "BIGINT", "text": "VARCHAR", "real": "DOUBLE", "date": "DATE"}
 
 
-def schema(relation: str = "add_remove", **declared: Any) -> Schema:
+def schema(relation: str = "add_remove", *, dialect: str = "duckdb", **declared: Any) -> Schema:
     """The tables of `random_queries`; a patient is the unit."""
     unit = Unit("patient", column="patient", relation=relation)
     tables = (
@@ -36,7 +36,7 @@ def schema(relation: str = "add_remove", **declared: Any) -> Schema:
         Private("labs", LABS, unit=unit),
         Public("floors", {"ward": "text", "floor": "integer"}),
     )
-    return Schema(tables, read=lambda sql: [])
+    return Schema(tables, read=lambda sql: [], dialect=dialect)
 
 
 def database(data: Data) -> duckdb.DuckDBPyConnection:

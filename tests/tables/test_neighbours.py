@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from contextlib import closing as closed
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 from apart import Both, check, database, schema
@@ -33,9 +34,9 @@ def neighbours(random: Random, relation: str) -> tuple[Data, Data]:
     return (data, other) if random.random() < 0.5 else (other, data)
 
 
-def question(random: Random, relation: str) -> Question:
+def question(random: Random, relation: str, *, dialect: str = "duckdb") -> Question:
     """A random one; where it groups by ward its keys may be public, or its column declared."""
-    declared: dict[str, object] = {}
+    declared: dict[str, Any] = {"dialect": dialect}
     if random.random() < 0.5:
         declared["ranges"] = {"age": (0, random.choice((1, 120))), "cost": (random.choice((-10, 0)), 100)}
     if random.random() < 0.4:

@@ -109,8 +109,9 @@ def _window(dialect: Dialect, source: Relation, function: Over) -> str:
     names = names_of(source)
     parts = [dialect.canonical(each, names) for each in function.partition]
     over = _clause("PARTITION BY", [*units_of(source), *parts])
-    over += _clause("ORDER BY", _order(dialect, source, function))
-    over += f" ROWS BETWEEN {function.rows[0]} AND {function.rows[1]}" if function.rows else ""
+    order, rows = dialect.window(function.kind, _order(dialect, source, function), function.rows)
+    over += _clause("ORDER BY", order)
+    over += f" ROWS BETWEEN {rows[0]} AND {rows[1]}" if rows else ""
     return over.strip()
 
 

@@ -7,11 +7,13 @@ those of `expressions`, and `dialects` has the same functions in SQL.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+from dalenius.tables.language.casting import GRAMMAR, LONGEST
 from dalenius.tables.rows import KeyPart
 
 MOST_DIGITS = 300
@@ -160,8 +162,19 @@ def _text(value: KeyPart) -> str | None:
     return str(value) if isinstance(value, int | str | date) else None
 
 
+def _told(type_: str, value: Any) -> Any:
+    """A text that says a value of a type, without blanks; all else as it is."""
+    if isinstance(value, str) and not (len(value) <= LONGEST and re.fullmatch(GRAMMAR[type_], value)):
+        raise ValueError
+    return value.strip(" ") if isinstance(value, str) else value
+
+
+def _iso(when: Any) -> str:
+    return when if isinstance(when, str) else str(when.isoformat())
+
+
 def _integer(value: Any) -> int:
-    whole = int(value) if isinstance(value, str) else round(value)
+    whole = int(_told("integer", value)) if isinstance(value, str) else round(value)
     return whole if -(2**63) <= whole < 2**63 else int("no value")
 
 
@@ -229,9 +242,9 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "dayname": lambda when: _DAYS[when.weekday()],
     "monthname": lambda when: _MONTHS[when.month - 1],
     "cast_integer": _integer,
-    "cast_real": float,
+    "cast_real": lambda value: float(_told("real", value)),
     "cast_text": _text,
-    "cast_date": lambda when: date.fromisoformat(when if isinstance(when, str) else when.isoformat()[:10]),
-    "cast_moment": lambda when: datetime.fromisoformat(when if isinstance(when, str) else when.isoformat()),
+    "cast_date": lambda when: date.fromisoformat(_iso(_told("date", when))[:10]),
+    "cast_moment": lambda when: datetime.fromisoformat(_iso(_told("moment", when))),
     "cast_boolean": lambda value: bool(value) if not isinstance(value, str) else None,
 }

@@ -78,7 +78,7 @@ def _steps(words: Words, value: str, steps: Steps) -> str:
     grid, number = steps.range.grid, words.dialect.number
     least, most = steps.ends
     low, high, step = (number(float(count * grid.step)) for count in (least, most, 1))
-    scaled = words.whole(f"TRUNC({value} * {number(float(1 / Fraction(grid.step)))})")
+    scaled = words.cut(f"{value} * {number(float(1 / Fraction(grid.step)))}")
     held = (
         f"CASE WHEN {value} <= {low} THEN {least} WHEN {value} >= {high} THEN {most} "
         f"WHEN ABS({value}) < {step} THEN 0 WHEN {value} IS NOT NULL THEN {scaled} END"

@@ -29,6 +29,10 @@ class Words(ABC):
     def whole(self, sql: str) -> str:
         """A number that is whole, and within 64 bits, as BIGINT."""
 
+    def cut(self, sql: str) -> str:
+        """A real number without what is behind its point, within 64 bits, as BIGINT."""
+        return self.whole(f"TRUNC({sql})")
+
     @abstractmethod
     def wide(self, sql: str) -> str:
         """A whole number in a type that holds 120 bits, also through + and *."""

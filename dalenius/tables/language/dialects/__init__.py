@@ -6,7 +6,7 @@ from importlib import import_module
 
 from dalenius.tables.language.dialects.dialect import Dialect
 
-_KNOWN = {"duckdb": "Duckdb", "postgres": "Postgres"}
+_KNOWN = {"duckdb": "Duckdb", "postgres": "Postgres", "spark": "Spark"}
 
 
 def dialect_of(name: str) -> Dialect:

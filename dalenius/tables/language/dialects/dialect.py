@@ -208,6 +208,12 @@ class Dialect(ABC):
         """How many different values there are."""
         return f"COUNT(DISTINCT {sql}){over}"
 
+    def window(
+        self, kind: str, order: Sequence[str], rows: tuple[str, str] | None
+    ) -> tuple[Sequence[str], tuple[str, str] | None]:
+        """The order and the frame of a window function: some have neither, or must have an order."""
+        return order, rows
+
 
 def literal_text(expression: Expression) -> str:
     """The text that an argument is."""

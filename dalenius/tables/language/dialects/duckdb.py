@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from dalenius.tables.language.dialects.casting import FALSE, INTEGER, LONGEST, MOMENT, REAL, TRUE
+from dalenius.tables.language.casting import FALSE, GRAMMAR, LONGEST, TRUE
 from dalenius.tables.language.dialects.dialect import Dialect, Templates, literal_digits, literal_text
 from dalenius.tables.language.expressions import Expression, ExpressionType
 from dalenius.tables.language.functions import MOST_TEXT
@@ -198,9 +198,8 @@ class Duckdb(Dialect):
     def _read_text(self, sql: str, target: ExpressionType) -> str:
         if target == "boolean":
             return f"CASE WHEN lower({sql}) IN {TRUE} THEN TRUE WHEN lower({sql}) IN {FALSE} THEN FALSE END"
-        grammar = {"integer": INTEGER, "real": REAL}.get(target, MOMENT)
         read = f"TRY_CAST(trim({sql}) AS {self.types[target]})"
-        written = f"length({sql}) <= {LONGEST} AND regexp_full_match({sql}, '{grammar}')"
+        written = f"length({sql}) <= {LONGEST} AND regexp_full_match({sql}, '{GRAMMAR[target]}')"
         return self.within(f"CASE WHEN {written} THEN {read} END", target)
 
     def _round(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from dalenius.tables.language.dialects.casting import FALSE, INTEGER, LONGEST, MOMENT, REAL, TRUE
+from dalenius.tables.language.casting import FALSE, INTEGER, LONGEST, MOMENT, REAL, TRUE
 from dalenius.tables.language.dialects.dialect import literal_text
 from dalenius.tables.language.dialects.postgres_numbers import (
     BELOW,

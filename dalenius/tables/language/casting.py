@@ -12,8 +12,14 @@ Blanks around it do not matter. All else, such as "inf", "1_000", "0x1F", "24:00
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 INTEGER = " *[+-]?[0-9]+ *"
 REAL = " *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})? *"
-MOMENT = " *[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)? *"
+MOMENT = f" *{_DAY}([ T]{_TIME})? *"
+GRAMMAR: Mapping[str, str] = {"integer": INTEGER, "real": REAL, "date": MOMENT, "moment": MOMENT}
+"""By the type that a text is cast to; truth values are listed."""
 TRUE, FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
 LONGEST = 255

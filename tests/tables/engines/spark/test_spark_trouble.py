@@ -1,0 +1,125 @@
+"""What goes wrong: nothing is released uncharged, nothing is said about data, and work can go on."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import subprocess
+import sys
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines.spark.test_spark_table import VISITS, left, table
+
+from dalenius.errors import QueryFailed
+from dalenius.privacy.quantized import Grid
+from dalenius.tables.engines.engine import Bounding, Measure
+from dalenius.tables.engines.spark import open_spark
+from dalenius.tables.engines.spark_kept import Kept
+from dalenius.tables.rows import Range, Rows
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+FAILING = "SELECT CASE WHEN id = 7 THEN raise_error('secret') ELSE id END AS patient FROM range(40)"
+
+
+def events(visits: Any) -> list[str]:
+    return [entry.event for entry in visits.account.entries()]
+
+
+def test_a_task_that_fails_is_charged_and_says_nothing(spark: Any, tmp_path: Path) -> None:
+    before = left(spark)
+    visits = table(spark.sql(FAILING), tmp_path, name="visits")
+    with pytest.raises(QueryFailed) as failed:
+        visits.sql(COUNT, epsilon=1)
+    assert "secret" not in str(failed.value) and failed.value.__context__ is None
+    assert events(visits) == ["open", "reserve", "forfeit"]
+    visits.close()
+    assert left(spark) == before
+
+
+def test_a_table_that_is_dropped_or_altered_after_it_was_explained(spark: Any, tmp_path: Path) -> None:
+    spark.sql(VISITS).write.mode("overwrite").saveAsTable("visits")
+    visits = table(spark, tmp_path, table="visits")
+    summed = "SELECT SUM(cost) AS s FROM visits"
+    visits.explain(summed, epsilon=1)
+    spark.sql(VISITS).drop("cost").write.mode("overwrite").option("overwriteSchema", "true").saveAsTable(
+        "visits"
+    )
+    with pytest.raises(QueryFailed):
+        visits.sql(summed, epsilon=1)
+    assert visits.sql(COUNT, epsilon=400)["n"][0] == pytest.approx(400, abs=20)
+    spark.sql("DROP TABLE visits")
+    with pytest.raises(QueryFailed):
+        visits.sql(COUNT, epsilon=1)
+    assert events(visits) == ["open", "reserve", "forfeit", "reserve", "commit", "reserve", "forfeit"]
+    visits.close()
+
+
+def test_an_interrupt_cancels_the_jobs(spark: Any) -> None:
+    data = spark.range(200000, numPartitions=2).selectExpr("id AS a", "repeat('x', 200) AS t")
+    engine, before = open_spark(data, "data"), left(spark)
+    heavy = "SELECT a AS unit_0, sha2(repeat(t, 2000), 512) AS key_0 FROM data"
+    threading.Timer(3, _thread.interrupt_main).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), engine.load(Rows(heavy, 1, 1)) as loaded:
+        loaded.holders(most=1, salt=bytes(32))
+    assert time.monotonic() - began < 300
+    waiting = spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert not waiting and left(spark) == before
+    assert engine.public("SELECT COUNT(*) AS n FROM data") == [{"n": 200000}]
+    engine.close()
+
+
+def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
+    """Of a plan that is run, nothing passes through the driver but the keys that were asked for."""
+    collected: list[tuple[int, str]] = []
+
+    class Watched(Kept):
+        def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+            rows = super().fetch(sql)
+            plan = self._session.sql(sql)._jdf.queryExecution().executedPlan().toString()
+            collected.append((len(rows), plan))
+            return rows
+
+    engine = open_spark(spark.sql(VISITS), "visits")
+    rows = Rows("SELECT patient AS unit_0, ward AS key_0, cost AS value_0 FROM visits", 1, 1, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dalenius.tables.engines.spark.Kept", Watched)
+        with engine.load(rows) as loaded:
+            keys = list(loaded.holders(most=3, salt=bytes(32)))
+            loaded.shapes(keys, norm="l2", presence=False)
+            loaded.magnitudes(0)
+            measures = [Measure("rows"), Measure("sum", 0, Range(Fraction(0), Fraction(8), Grid(0)))]
+            loaded.totals(keys, measures, Bounding("l2", limit=Fraction(3)))
+    engine.close()
+    assert [count for count, _ in collected[:1] + collected[-1:]] == [3, 3]
+    assert all(count <= 64 for count, _ in collected)
+    for _, plan in collected:
+        broadcasts = [block.splitlines()[1] for block in plan.split("BroadcastExchange")[1:]]
+        assert all("LocalTableScan" in line for line in broadcasts), plan
+        assert "CollectLimit" not in plan
+
+
+def happened(what: str, folder: Path) -> list[str]:
+    child = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "spark_child.py"), what, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    return child.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_an_executor_that_is_killed_is_made_up_for(tmp_path: Path) -> None:
+    assert happened("killed", tmp_path) == ["answer 1000 1", "after 1"]
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_fails_the_question(tmp_path: Path) -> None:
+    assert happened("full", tmp_path) == ["failed True", "after 1"]
