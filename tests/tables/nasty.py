@@ -106,10 +106,10 @@ def values_of(name: str, kind: str, kinds_of_keys: Mapping[str, Sequence[Any]]) 
     return UNITS[kind] if name.startswith("unit") else kinds_of_keys[kind]
 
 
-def some_range(random: Random) -> Range:
+def some_range(random: Random, widest: int = 2**45) -> Range:
     """From a few steps to very many."""
     exponent = random.choice([-40, -3, 0, 1, 5])
-    width = random.choice([1, 7, 2**20, 2**45])
+    width = random.choice([1, 7, 2**20, widest])
     low = random.choice([0, -width, -width // 2, 3])
     step = Fraction(2) ** exponent
     return Range(
@@ -117,14 +117,14 @@ def some_range(random: Random) -> Range:
     )
 
 
-def measures(random: Random, table: Table) -> list[Measure]:
-    """Some of each kind that the table allows."""
+def measures(random: Random, table: Table, widest: int = 2**45) -> list[Measure]:
+    """Some of each kind that the table allows; squares of so many steps at most."""
     found = [Measure("rows"), Measure("units")]
     for column in range(table.rows.values):
         found += [
             Measure("present", column),
             Measure("sum", column, some_range(random)),
-            Measure("squares", column, some_range(random), shift=random.choice([0, 1, 30])),
+            Measure("squares", column, some_range(random, widest), shift=random.choice([0, 1, 30])),
             Measure("tree", column, some_range(random), levels=random.choice([1, 3, 6])),
         ]
     found += [Measure("distinct", column) for column in range(table.rows.distincts)]

@@ -1,7 +1,9 @@
 """`PostgresEngine`: tables in PostgreSQL, asked by a role that needs no right but SELECT.
 
 All steps of a question are in one transaction that reads one snapshot, so that they see the same data, and
-that makes no object, so that there is none to clean up. Nothing but integers by group leaves the server.
+that is rolled back. Nothing but integers by group leaves the server. Where the role may make temporary
+tables, the transaction has one, for what is asked of units twice; it is made first, and then the transaction
+is set to read only. With the transaction it is gone, whatever happens.
 
 A question sees each table by a name of its own, as `postgres_types` shows it. Where a table is not as it was
 when it was opened, the question is refused, before it is charged where that is seen in time.
@@ -10,15 +12,16 @@ when it was opened, the question is refused, before it is charged where that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.engines.bounding.bounded import BoundedRows
+from dalenius.tables.engines.postgres_runner import PostgresRunner
 from dalenius.tables.engines.postgres_server import Server, read
-from dalenius.tables.engines.postgres_types import COLUMNS, Column, Relation, kinds_of, quoted
+from dalenius.tables.engines.postgres_types import BIGINT, COLUMNS, Column, Relation, kinds_of, quoted
 from dalenius.tables.engines.postgres_words import PostgresWords
 from dalenius.tables.rows import Rows
 
@@ -46,6 +49,8 @@ class PostgresEngine:
     def __init__(self, server: Server, tables: Mapping[str, str]) -> None:
         self._server, self._words = server, PostgresWords()
         self._tables = read(lambda: self._found(tables))
+        self._same: dict[str, str] = {}
+        """Snapshots that differ from others by a temporary table of ours only."""
 
     def columns(self, table: str) -> Mapping[str, str]:
         """See `Engine`."""
@@ -70,9 +75,14 @@ class PostgresEngine:
     @contextmanager
     def load(self, rows: Rows) -> Iterator[BoundedRows]:
         """See `Engine`."""
-        with self._transaction(rows.sql) as (cursor, source):
-            kinds = read(lambda: self._kinds(cursor, source))
-            yield BoundedRows(self._words, _Runner(cursor), source, rows, kinds)
+        with self._transaction(rows.sql, writes=rows.units > 0) as (cursor, source):
+            types = read(lambda: self._types(cursor, source))
+            runner = PostgresRunner(cursor)
+            if rows.units:
+                read(lambda: runner.prepare(source, rows.units))
+                self._same[runner.after] = self._same.get(runner.before, runner.before)
+            packed = rows.units == 1 and types["unit_0"] == BIGINT
+            yield BoundedRows(self._words, runner, source, rows, kinds_of(types), packed=packed)
 
     def public(self, sql: str) -> list[dict[str, Any]]:
         """See `Engine`."""
@@ -85,14 +95,14 @@ class PostgresEngine:
         """Nothing is held between questions; a connection that was handed in is its owner's to close."""
 
     @contextmanager
-    def _transaction(self, sql: str) -> Iterator[tuple[Cursor[Any], str]]:
+    def _transaction(self, sql: str, *, writes: bool = False) -> Iterator[tuple[Cursor[Any], str]]:
         """A transaction in which all tables of a query are as they were, and what goes behind FROM for it."""
         used = {name: found for name, found in self._tables.items() if quoted(name) in sql}
         shown = ", ".join(
             f"{quoted(name)} AS NOT MATERIALIZED ({found.shown()})" for name, found in used.items()
         )
         with _quietly() as open_now:
-            cursor = read(lambda: open_now.enter_context(self._server.transaction()))
+            cursor = read(lambda: open_now.enter_context(self._server.transaction(writes=writes)))
             read(lambda: self._check(cursor, used))
             yield cursor, f"(WITH {shown} {sql})" if used else f"({sql})"
 
@@ -110,32 +120,17 @@ class PostgresEngine:
                     f"The table {name} is not as it was when it was opened; nothing was charged.",
                     remedy="Open it again.",
                 )
-        row: tuple[Any, ...] | None = cursor.execute(_STATE, prepare=False).fetchone()
-        return row or (uuid4().hex,)
+        ((snapshot, *where),) = cursor.execute(_STATE, prepare=False).fetchall()
+        return self._same.get(snapshot, snapshot), *where
 
-    def _kinds(self, cursor: Cursor[Any], source: str) -> Mapping[str, str]:
+    def _types(self, cursor: Cursor[Any], source: str) -> Mapping[str, int]:
         described = cursor.execute(f"SELECT * FROM {source} AS r LIMIT 0", prepare=False).description
-        return kinds_of([(column.name, column.type_code) for column in described or ()])
+        return {column.name: column.type_code for column in described or ()}
 
     def _found(self, tables: Mapping[str, str]) -> dict[str, Relation]:
         with self._server.transaction(own_path=True) as cursor:
             _check_encoding(cursor)
             return {name: _named(cursor, table) for name, table in tables.items()}
-
-
-class _Runner:
-    """SQL in a transaction; nothing is stored, as that would take rights and leave things to clean up."""
-
-    def __init__(self, cursor: Cursor[Any]) -> None:
-        self._cursor = cursor
-
-    def fetch(self, sql: str) -> Sequence[Sequence[Any]]:
-        """See `Runner`."""
-        return read(lambda: self._cursor.execute(sql, prepare=False).fetchall())
-
-    def store(self, sql: str) -> str:
-        """See `Runner`."""
-        return f"({sql})"
 
 
 @contextmanager

@@ -42,7 +42,8 @@ _SETTINGS = {
 }
 _MEMORY = 64
 """Megabytes that each step may sort and group in before it writes to the disk, where less is allowed."""
-_BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+READ_ONLY = "SET TRANSACTION READ ONLY"
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items())
 _ALLOWED = "pg_size_bytes(current_setting('work_mem')) / 1024"
 _ROOM = f"SELECT set_config('work_mem', greatest({_ALLOWED}, {{0}}) || 'kB', true)"
@@ -51,8 +52,13 @@ _ROOM = f"SELECT set_config('work_mem', greatest({_ALLOWED}, {{0}}) || 'kB', tru
 class Server(Protocol):
     """A database that can be asked."""
 
-    def transaction(self, *, own_path: bool = False) -> AbstractContextManager[Cursor[Any]]:
-        """A transaction that reads; with `own_path` names are looked for where the session would."""
+    def transaction(
+        self, *, own_path: bool = False, writes: bool = False
+    ) -> AbstractContextManager[Cursor[Any]]:
+        """A transaction that reads; with `own_path` names are looked for where the session would.
+
+        With `writes` it may make temporary tables, until it is set READ_ONLY as all others are.
+        """
 
     def check(self) -> None:
         """Refuse, before anything is charged, what cannot be asked now."""
@@ -65,13 +71,13 @@ class Address:
     url: str
 
     @contextmanager
-    def transaction(self, *, own_path: bool = False) -> Iterator[Cursor[Any]]:
+    def transaction(self, *, own_path: bool = False, writes: bool = False) -> Iterator[Cursor[Any]]:
         """See `Server`."""
         connection = psycopg().connect(
             self.url, autocommit=True, prepare_threshold=None, application_name="dalenius"
         )
         try:
-            with _reading(connection, own_path) as cursor:
+            with _reading(connection, own_path, writes) as cursor:
                 yield cursor
         finally:
             connection.close()
@@ -87,10 +93,10 @@ class Handed:
     connection: Connection[Any]
 
     @contextmanager
-    def transaction(self, *, own_path: bool = False) -> Iterator[Cursor[Any]]:
+    def transaction(self, *, own_path: bool = False, writes: bool = False) -> Iterator[Cursor[Any]]:
         """See `Server`."""
         self.check()
-        with _reading(self.connection, own_path) as cursor:
+        with _reading(self.connection, own_path, writes) as cursor:
             yield cursor
 
     def check(self) -> None:
@@ -108,11 +114,13 @@ class Handed:
 
 
 @contextmanager
-def _reading(connection: Connection[Any], own_path: bool) -> Iterator[Cursor[Any]]:
+def _reading(connection: Connection[Any], own_path: bool, writes: bool) -> Iterator[Cursor[Any]]:
     from psycopg.rows import tuple_row
 
     with connection.transaction(force_rollback=True), connection.cursor(row_factory=tuple_row) as cursor:
         cursor.execute(_BEGIN, prepare=False)
+        if not writes:
+            cursor.execute(READ_ONLY, prepare=False)
         if not own_path:
             cursor.execute(_SET, prepare=False)
             cursor.execute(_ROOM.format(_MEMORY << 10), prepare=False)

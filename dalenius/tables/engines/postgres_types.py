@@ -9,7 +9,7 @@ whether a value is there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _KINDS = {
@@ -34,7 +34,7 @@ _OIDS = {
     16: "boolean", 20: "integer", 21: "integer", 23: "integer", 700: "real", 701: "real", 25: "text",
     1043: "text", 1082: "date", 1114: "moment",
 }  # fmt: skip
-NUMERIC = 1700
+BIGINT, NUMERIC = 20, 1700
 COLUMNS = """
 WITH RECURSIVE base AS (
     SELECT attnum, attname, atttypid AS type, atttypmod AS modifier FROM pg_catalog.pg_attribute
@@ -109,6 +109,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def kinds_of(described: Sequence[tuple[str, int]]) -> Mapping[str, str]:
+def kinds_of(types: Mapping[str, int]) -> Mapping[str, str]:
     """The kinds of a query's columns by name, of the numbers that their types have."""
-    return {name: "integer" if oid == NUMERIC else _OIDS.get(oid, "other") for name, oid in described}
+    return {name: "integer" if oid == NUMERIC else _OIDS.get(oid, "other") for name, oid in types.items()}

@@ -15,10 +15,12 @@ def counted(holders: dict[Key, int]) -> dict[object, int]:
     return {tuple(name(part) for part in key): count for key, count in holders.items()}
 
 
-def check(random: Random, table: nasty.Table, loaded: Loaded, truth: ReferenceLoaded) -> None:
-    """Random keys, measures and bounds."""
+def check(
+    random: Random, table: nasty.Table, loaded: Loaded, truth: ReferenceLoaded, widest: int = 2**30
+) -> None:
+    """Random keys, measures and bounds; squares of so many steps at most."""
     keys = [key for key in table.keys if random.random() < 0.8] or [(None,) * table.rows.keys]
-    measures, bounding = nasty.measures(random, table), nasty.bounding(random)
+    measures, bounding = nasty.measures(random, table, widest), nasty.bounding(random)
     salt = random.randbytes(32)
     for most in (1, 2, 100):
         found = counted(dict(loaded.holders(most=most, salt=salt)))

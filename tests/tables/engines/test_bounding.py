@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
@@ -16,12 +17,13 @@ from engines.test_against_reference import created
 from reference import ReferenceEngine
 
 from dalenius.errors import InvalidArgument
+from dalenius.privacy.quantized import Grid
 from dalenius.tables.engines.bounding.bounded import BoundedRows
 from dalenius.tables.engines.bounding.duckdb import DuckdbWords
 from dalenius.tables.engines.engine import Bounding, Measure
 from dalenius.tables.engines.types import kind_of
 from dalenius.tables.language.dialects import dialect_of
-from dalenius.tables.rows import Rows
+from dalenius.tables.rows import Range, Rows
 
 WORDS = DuckdbWords(dialect_of("duckdb"))
 
@@ -89,14 +91,49 @@ def test_a_unit_beyond_all_bounds_has_no_weight_and_is_the_largest() -> None:
 
 
 def test_a_range_with_too_many_steps_is_refused() -> None:
-    from dalenius.privacy.quantized import Grid
-    from dalenius.tables.rows import Range
-
     table = nasty.Table({"value_0": "DOUBLE"}, [], Rows("SELECT 1.0 AS value_0", 0, 0, 1))
     rows = loaded(duckdb.connect(), table, packed=False)
     wide = Range(Fraction(0), Fraction(2) ** 60, Grid(0))
     with pytest.raises(InvalidArgument, match="coarser"):
         rows.totals([()], [Measure("sum", 0, wide)], Bounding("l2"))
+
+
+def test_keys_that_python_takes_for_one_are_not_mixed_up() -> None:
+    """1, 1.0 and True are equal and hash alike; of a column of numbers, True is no value."""
+    data = [{"unit_0": 7, "key_0": key} for key in (1, 1, 1, 2)]
+    table = nasty.Table({"unit_0": "BIGINT", "key_0": "BIGINT"}, data, Rows("SELECT * FROM data", 1, 1))
+    bounding = Bounding("l2")
+    with created(table) as connection:
+        rows = loaded(connection, table, packed=False)
+        assert rows.shapes([(True,), (2,)], norm="l2", presence=False).sum() == 1
+        totals = rows.totals([(1,), (2,)], [Measure("rows")], bounding)
+    assert [int(one) for one in totals[:, 0]] == [3 * 5181, 5181]
+
+
+@pytest.mark.parametrize("key", ["\ud800", 10**400, 2**53 + 1, 1e300, math.inf])
+@pytest.mark.parametrize("kind", ["BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN"])
+def test_keys_that_a_column_cannot_hold_are_nobodys(key: Any, kind: str) -> None:
+    data = [{"key_0": 2.0**53 if kind == "DOUBLE" else None}]
+    table = nasty.Table({"key_0": kind}, data, Rows("SELECT key_0 FROM data", 0, 1))
+    with created(table) as connection:
+        totals = loaded(connection, table, packed=False).totals([(key,)], [Measure("rows")], Bounding("l2"))
+    assert totals.tolist() == [[0]]
+
+
+def test_units_of_a_type_that_cannot_be_compared_are_refused() -> None:
+    table = nasty.Table({"unit_0": "INTERVAL", "key_0": "BIGINT"}, [], Rows("SELECT * FROM data", 1, 1))
+    with pytest.raises(InvalidArgument, match="type"):
+        loaded(duckdb.connect(), table, packed=False)
+
+
+@pytest.mark.parametrize(("bits", "shift"), [(52, 0), (30, 61), (45, 1)])
+def test_squares_that_sums_might_not_hold_are_refused(bits: int, shift: int) -> None:
+    table = nasty.Table({"value_0": "DOUBLE"}, [], Rows("SELECT 1.0 AS value_0", 0, 0, 1))
+    wide = Range(Fraction(0), Fraction(2) ** bits, Grid(0))
+    with pytest.raises(InvalidArgument, match="coarser"):
+        loaded(duckdb.connect(), table, packed=False).totals(
+            [()], [Measure("squares", 0, wide, shift=shift)], Bounding("l2")
+        )
 
 
 def test_nothing_is_asked_where_no_key_is() -> None:

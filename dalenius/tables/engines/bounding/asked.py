@@ -70,8 +70,11 @@ class Asked:
     def _read(self, key: Key) -> Key | None:
         """The key as its columns would have it; None where they cannot."""
         parts = [read_as(part, kind) for part, kind in zip(key, self.kinds, strict=True)]
-        found = tuple(part[0] for part in parts if part is not None)
+        found = tuple(part[0] for part in parts if part is not None and self._says(part[0]))
         return found if len(found) == len(parts) else None
+
+    def _says(self, part: KeyPart) -> bool:
+        return not isinstance(part, str) or self.words.says(part)
 
     def _literal(self, part: KeyPart, kind: str) -> str:
         """A part of a key, or what stands for NULL in a column of that kind."""
@@ -88,10 +91,16 @@ def read_as(part: KeyPart, kind: str) -> tuple[KeyPart] | None:
         return (part,) if kind == "text" else None
     if isinstance(part, date):
         return _date(part, kind)
-    if kind == "real":
-        return None if math.isnan(part) else (float(part) + 0.0,)
-    whole = kind == "integer" and math.isfinite(part) and part == int(part) and -(2**63) <= part < 2**63
-    return (int(part),) if whole else None
+    return _real(part) if kind == "real" else _whole(part) if kind == "integer" else None
+
+
+def _real(part: float) -> tuple[KeyPart] | None:
+    near = math.nan if isinstance(part, int) and abs(part) >= 2**1023 else float(part)
+    return (near + 0.0,) if near == part else None
+
+
+def _whole(part: float) -> tuple[KeyPart] | None:
+    return (int(part),) if -(2**63) <= part < 2**63 and part == int(part) else None
 
 
 def _date(part: date, kind: str) -> tuple[KeyPart] | None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import InvalidArgument
 from dalenius.tables.engines.bounding.asked import Asked
 from dalenius.tables.engines.bounding.cells import Cells
 from dalenius.tables.engines.bounding.summing import leaf, sum_of
@@ -70,7 +71,13 @@ class BoundedRows:
         self._words, self._runner, self._rows = words, runner, rows
         self._cells = Cells(words, source, rows, kinds, packed)
         self._keys = tuple(kinds[f"key_{i}"] for i in range(rows.keys))
-        self._stored: dict[tuple[Key, ...], str] = {}
+        self._stored: dict[str, str] = {}
+        if any(kinds[f"unit_{i}"] == "other" for i in range(rows.units)):
+            # Of such values, = and GROUP BY may disagree, and a unit would not find its weight.
+            raise InvalidArgument(
+                "A unit cannot be told by a value of that type.",
+                remedy="Name the unit by a column of numbers, texts or dates.",
+            )
 
     def holders(self, *, most: int, salt: bytes) -> Mapping[Key, int]:
         """See `Loaded`."""
@@ -156,9 +163,10 @@ class BoundedRows:
 
     def _units(self, asked: Asked) -> str:
         """The shapes of units, stored at the first time."""
-        if asked.keys not in self._stored:
-            self._stored[asked.keys] = self._runner.store(self._cells.units(asked))
-        return self._stored[asked.keys]
+        sql = self._cells.units(asked)
+        if sql not in self._stored:
+            self._stored[sql] = self._runner.store(sql)
+        return self._stored[sql]
 
     def _salted(self, asked: Asked, bounding: Bounding) -> str:
         """Rows, as `r`, with the digests of their keys, in the groups that their unit keeps."""

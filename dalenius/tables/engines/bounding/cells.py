@@ -21,6 +21,8 @@ from dalenius.tables.rows import Rows
 
 _BITS = 62
 """Of a unit and a place that are one number."""
+_MOST = 1 << 40
+"""Rows of a unit in one place, that are counted where shares are taken."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ class Cells:
     def _units(self) -> list[str]:
         return [f"r.unit_{i} AS u{i}" for i in range(self.shape.units)]
 
-    def rows(self, asked: Asked, salt: bytes = b"") -> str:
+    def rows(self, asked: Asked, salt: bytes | None = None) -> str:
         """Rows with a key that is asked for."""
         columns = [*self._units(), "a.place AS place"]
-        columns += ["a.digest AS digest"] if salt else []
+        columns += [] if salt is None else ["a.digest AS digest"]
         columns += [f"{self.words.real(f'r.value_{i}')} AS v{i}" for i in range(self.shape.values)]
         columns += [f"r.distinct_{i} AS d{i}" for i in range(self.shape.distincts)]
-        joined = f"{self.source} AS r{asked.join(salt)}"
+        joined = f"{self.source} AS r{asked.join(salt or b'')}"
         return f"(SELECT{self.words.hint} {', '.join(columns)} FROM {joined} WHERE {self._owned})"
 
     def placed(self, value: str, place: str) -> str:
@@ -134,7 +136,7 @@ class Cells:
         words = self.words
         held = words.whole(words.total("n", f" OVER (PARTITION BY {self._owner})"))
         cells = f"SELECT place, n, {held} AS held FROM {self.cells(placed, bits)} AS c"
-        share = words.total(words.quotient(f"(n * {mass})", "held"))
+        share = words.total(words.quotient(f"(LEAST(n, {_MOST}) * {mass})", "held"))
         return f"SELECT place, {share} FROM ({cells}) AS h GROUP BY place"
 
     def _digest(self, salt: bytes) -> str:

@@ -13,6 +13,9 @@ from dalenius.tables.rows import Range
 _EXACT = 2**52
 """Up to here real numbers hold every whole number, and halves of them."""
 _ROOM = 2**62
+_MOST = 2**80
+"""A row adds less than this, so that no sum of 2^40 rows leaves the digits that engines have."""
+_SHIFT, _FAR = 60, 2**1000
 
 
 def sum_of(words: Words, measure: Measure, weight: str) -> str:
@@ -32,6 +35,8 @@ def sum_of(words: Words, measure: Measure, weight: str) -> str:
             amount, narrow = words.quotient(amount, step), bound < _ROOM
             bound >>= measure.shift
             amount = words.whole(amount) if bound * WEIGHT < _ROOM and not narrow else amount
+    if bound * WEIGHT >= _MOST or measure.shift > _SHIFT:
+        raise _too_fine()
     return words.total(f"{weight if bound * WEIGHT < _ROOM else words.wide(weight)} * {amount}")
 
 
@@ -58,7 +63,8 @@ def _bound(measure: Measure) -> int:
     """The most that steps are from zero; refused where real numbers do not hold them exactly."""
     steps = Steps(_range(measure))
     ends = [*steps.ends, steps.range.offset]
-    if max(abs(end) for end in ends) > _EXACT:
+    far = max(abs(end) for end in ends)
+    if far > _EXACT or max(far, 1) * steps.range.grid.step >= _FAR:
         raise _too_fine()
     return steps.bound
 

@@ -61,7 +61,7 @@ def bins(words: Words, norm: Norm, *, presence: bool) -> tuple[str, str]:
         size = _octaves(words, "groups" if norm == "l2" else "groups * groups")
         spread = _octaves(words, "groups") if norm == "l2" else "0"
         return _held(size, SIZES), _held(spread, SPREADS)
-    large, few = "squares IS NULL", f"held < {1 << 31}"
+    large, few = "squares IS NULL", f"held <= {1 << 31}"
     if norm == "l1":
         size = f"CASE WHEN {few} THEN {_octaves(words, 'held * held')} ELSE {SIZES - 1} END"
         return f"CASE WHEN {large} THEN {SIZES - 1} ELSE {_held(size, SIZES)} END", "0"

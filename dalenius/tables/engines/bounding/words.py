@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from dalenius.tables.engines.hashing import Role
 from dalenius.tables.language.dialects.dialect import Dialect
+from dalenius.tables.schema import is_unicode
 
 
 class Words(ABC):
@@ -28,6 +29,10 @@ class Words(ABC):
     @abstractmethod
     def whole(self, sql: str) -> str:
         """A number that is whole, and within 64 bits, as BIGINT."""
+
+    def says(self, text: str) -> bool:
+        """Whether a text can be a value in the engine."""
+        return is_unicode(text)
 
     def cut(self, sql: str) -> str:
         """A real number without what is behind its point, within 64 bits, as BIGINT."""

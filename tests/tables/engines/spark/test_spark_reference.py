@@ -32,7 +32,11 @@ def compare(spark: Any, seed: int) -> None:
     while not table.data:
         table = nasty.table(random)
     keys = [key for key in keys_of(table) if random.random() < 0.8] or [(None,) * table.rows.keys]
-    measures, bounding, salt = nasty.measures(random, table), nasty.bounding(random), random.randbytes(32)
+    measures, bounding, salt = (
+        nasty.measures(random, table, 2**30),
+        nasty.bounding(random),
+        random.randbytes(32),
+    )
     engine, rows = opened(spark, table)
     with ReferenceEngine(seen(table)).load(table.rows) as truth, engine.load(rows) as loaded:
         most = random.choice((1, 2, 100))

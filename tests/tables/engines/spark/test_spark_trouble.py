@@ -60,13 +60,17 @@ def test_a_table_that_is_dropped_or_altered_after_it_was_explained(spark: Any, t
 
 
 def test_an_interrupt_cancels_the_jobs(spark: Any) -> None:
-    data = spark.range(200000, numPartitions=2).selectExpr("id AS a", "repeat('x', 200) AS t")
+    data = spark.range(200000, numPartitions=2).selectExpr("id AS a", "repeat(id, 50) AS t")
     engine, before = open_spark(data, "data"), left(spark)
     heavy = "SELECT a AS unit_0, sha2(repeat(t, 2000), 512) AS key_0 FROM data"
-    threading.Timer(3, _thread.interrupt_main).start()
+    later = threading.Timer(3, _thread.interrupt_main)
+    later.start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), engine.load(Rows(heavy, 1, 1)) as loaded:
-        loaded.holders(most=1, salt=bytes(32))
+    try:
+        with pytest.raises(KeyboardInterrupt), engine.load(Rows(heavy, 1, 1)) as loaded:
+            loaded.holders(most=1, salt=bytes(32))
+    finally:
+        later.cancel()
     assert time.monotonic() - began < 300
     waiting = spark.sparkContext.statusTracker().getActiveJobsIds()
     assert not waiting and left(spark) == before
