@@ -38,8 +38,8 @@ class Server:
         options = ["-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1"]
         subprocess.run([*command, *options], check=True, capture_output=True, cwd=self.folder, **self.who)
 
-    def start(self) -> None:
-        settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on"]
+    def start(self, *more: str) -> None:
+        settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on", *more]
         chosen = [part for setting in settings for part in ("-c", setting)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -65,7 +65,8 @@ class Server:
         return f"postgresql://dalenius@/postgres?host={self.folder}&options=-csearch_path%3D{chosen}"
 
 
-def _binaries() -> Path | None:
+def find_binaries() -> Path | None:
+    """Where PostgreSQL is installed."""
     found = shutil.which("initdb")
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[4]))
     return Path(found).resolve().parent if found else installed[-1].parent if installed else None
@@ -80,7 +81,7 @@ def _roomy() -> str | None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A running server; without PostgreSQL the test is skipped, or fails where DALENIUS_REQUIRE names it."""
-    binaries = _binaries()
+    binaries = find_binaries()
     if binaries is None:
         missing = pytest.fail if "postgres" in os.environ.get("DALENIUS_REQUIRE", "") else pytest.skip
         missing("PostgreSQL is not installed: apt-get install postgresql")

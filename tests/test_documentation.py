@@ -23,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from postgres_server import Server, postgres
+
+__all__ = ["postgres"]
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -101,6 +104,31 @@ def settled(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
+VISITS = """
+    CREATE TABLE visits AS
+    SELECT i * 7919 % 2000 AS patient_id, 18 + i * 31 % 70 AS age, substr('ABC', 1 + i % 3, 1) AS ward
+    FROM generate_series(1, 10000) AS i
+"""
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page about engines expects: a database, and Java."""
+    if "engines.md" not in request.node.name:
+        return
+    import psycopg
+
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed: apt-get install openjdk-17-jre-headless")
+    server: Server = request.getfixturevalue("postgres")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("DATABASE_URL", server.url("public"))
+    with psycopg.connect(server.url("public"), autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS visits")
+        connection.execute(VISITS)
+
+
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

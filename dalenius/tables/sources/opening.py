@@ -150,6 +150,12 @@ def _recognized(
 
 
 def _paths(pattern: str) -> tuple[str, ...]:
+    if "://" in pattern:
+        # Not repeated: it may hold a password.
+        raise InvalidArgument(
+            "Addresses are not opened, but for those of PostgreSQL.",
+            remedy="Read it in a connection of DuckDB, as a view, and pass that; docs/engines.md shows how.",
+        )
     found = [pattern] if os.path.exists(pattern) else sorted(glob(pattern, recursive=True))
     if not found:
         raise InvalidArgument(f"There is no file {pattern}.", remedy="Check the path.")
