@@ -75,9 +75,9 @@ class Shadowing:
 
     def _turns(self) -> Iterator[NDArray[np.bool_]]:
         """The rows of each shadow model: the smaller side goes around, so each row is on it in its turn."""
-        chance, fewer = np.random.default_rng(self.seed), min(len(self.train), len(self.test))
+        chance, fewer = torch.Generator().manual_seed(self.seed), min(len(self.train), len(self.test))
         orders = math.ceil(self.count * fewer / self._size)
-        order = np.concatenate([chance.permutation(self._size) for _ in range(orders)])
+        order = np.concatenate([torch.randperm(self._size, generator=chance).numpy() for _ in range(orders)])
         for number in range(self.count):
             side = np.zeros(self._size, dtype=bool)
             side[order[number * fewer : (number + 1) * fewer]] = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -13,10 +12,13 @@ from typing import Any
 import psycopg
 import pytest
 from engines.postgres.bases import Base
+from interrupting import interrupt, interruptible
 
 import dalenius as dp
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.engines import postgres_server
+
+__all__ = ["interruptible"]
 
 QUESTION = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 SLOWLY = "CREATE VIEW slow AS SELECT v.* FROM visits AS v, (SELECT pg_sleep({0})) AS slept"
@@ -204,10 +206,11 @@ def test_a_server_that_is_stopped_and_started_again(visits: Base, tmp_path: Path
     quiet(visits)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_cancels_the_statement_on_the_server(visits: Base, tmp_path: Path) -> None:
     slowed(visits)
     table = opened(visits, tmp_path, table="slow")
-    thread = when_asleep(visits, lambda watching, pid: os.kill(os.getpid(), signal.SIGINT))
+    thread = when_asleep(visits, lambda watching, pid: interrupt())
     with pytest.raises(KeyboardInterrupt) as stopped:
         table.sql(QUESTION, epsilon=0.5)
     thread.join()

@@ -15,6 +15,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
     "spark.log.level": "OFF",
+    # Tests run each plan once or twice: what is compiled thoroughly does not pay.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
