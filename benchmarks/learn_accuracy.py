@@ -218,8 +218,8 @@ Features: square roots of scattering coefficients (2 scales, 8 angles, 81 × 7 �
 groups for each image, less their private mean (noise multiplier {MEAN_NOISE}; its cost is in ε).
 Settings were chosen by hand on 10,000 images held out of the training set, which is **not charged**:
 whoever chooses settings on private data pays for it, or takes these. The test set was looked at for these
-figures only. Fashion-MNIST is split anew (6,000 and 1,000 images a class): figures are comparable with those
-of the official split, and not the same.
+figures, and once for a network that was given up. Fashion-MNIST is split anew (6,000 and 1,000 images a
+class): figures are comparable with those of the official split, and not the same.
 """
 
 
