@@ -15,9 +15,9 @@ from dalenius.tables.engines.fetching import Coded, Held
 from dalenius.tables.engines.kernel import Digester, Part
 from dalenius.tables.engines.kernel_cells import Hasher
 from dalenius.tables.engines.kernel_distinct import Pairs, Values, all_pairs, count_pairs, kept_pairs
-from dalenius.tables.engines.kernel_rows import Asked, Weigher, add_rows
+from dalenius.tables.engines.kernel_rows import Asked, Weigher
 from dalenius.tables.engines.kernel_singles import Singles
-from dalenius.tables.engines.kernel_sums import Plain, Sum, Tree
+from dalenius.tables.engines.kernel_totals import Totals
 from dalenius.tables.engines.kernel_weights import Norm
 from dalenius.tables.engines.reading import read
 from dalenius.tables.engines.types import kind_of, name, places
@@ -59,12 +59,8 @@ class DuckdbLoaded:
     def totals(self, keys: Sequence[Key], measures: Sequence[Measure], bounding: Bounding) -> Integers:
         """See `Loaded`."""
         asked = self._asked(keys)
-        tallies = {
-            number: (Tree if measure.kind == "tree" else Plain)(measure, len(keys) + 1)
-            for number, measure in enumerate(measures)
-            if measure.kind not in ("units", "distinct")
-        }
-        return self._read(partial(self._totals, asked, measures, bounding, tallies))
+        totals = Totals(measures, asked)
+        return self._read(partial(self._totals, asked, measures, bounding, totals))
 
     def _read(self, work: Callable[[], T]) -> T:
         return read(self._cursor, work)
@@ -96,32 +92,22 @@ class DuckdbLoaded:
         return {self._keys[place]: int(counts[place]) for place in np.flatnonzero(counts).tolist()}
 
     def _totals(
-        self,
-        asked: Asked,
-        measures: Sequence[Measure],
-        bounding: Bounding,
-        tallies: Mapping[int, Plain | Tree],
+        self, asked: Asked, measures: Sequence[Measure], bounding: Bounding, totals: Totals
     ) -> Integers:
-        units = Sum(asked.count + 1, 1)
         pairs: dict[int, list[Pairs]] = {n: [] for n, one in enumerate(measures) if one.kind == "distinct"}
         for index, parts, part in self._parts():
             digester = self._digester(bounding.salt, index, parts)
-            if tallies or pairs:
+            totals.add(part, bounding, digester)
+            if pairs:
                 weigher = part.weigh(asked, bounding, digester)
-                add_rows(part.blocks, weigher, list(tallies.values()))
                 for number, kept in pairs.items():
                     kept.append(self._pairs(part, measures[number], weigher, bounding, digester))
-            if any(measure.kind == "units" for measure in measures):
-                part.add_units(units, asked, bounding, digester)
-        columns: list[Integers] = []
-        for number, measure in enumerate(measures):
-            if measure.kind == "units":
-                columns.append(units.total()[:, np.newaxis])
-            elif measure.kind == "distinct":
-                columns.append(count_pairs(pairs[number], self._values(measure), asked)[:, np.newaxis])
-            else:
-                columns.append(tallies[number].total())
-        return np.concatenate([np.empty((asked.count + 1, 0), np.int64), *columns], axis=1)[:-1]
+        return totals.columns(
+            {
+                number: count_pairs(kept, self._values(measures[number]), asked)
+                for number, kept in pairs.items()
+            }
+        )
 
     def _pairs(
         self, part: Part | Singles, measure: Measure, weigher: Weigher, bounding: Bounding, digester: Digester

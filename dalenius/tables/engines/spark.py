@@ -21,9 +21,11 @@ from uuid import uuid4
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.engines.bounding.bounded import BoundedRows
+from dalenius.tables.engines.bounding.cells import Cells
 from dalenius.tables.engines.spark_asking import asked
 from dalenius.tables.engines.spark_frames import Frame, Named, check_frame, columns_of, kind_of
 from dalenius.tables.engines.spark_kept import Kept
+from dalenius.tables.engines.spark_rows import SparkRows
 from dalenius.tables.engines.spark_settings import own_session
 from dalenius.tables.engines.spark_words import SparkWords
 from dalenius.tables.language.dialects import dialect_of
@@ -95,12 +97,14 @@ class SparkEngine:
         return uuid4().hex
 
     @contextmanager
-    def load(self, rows: Rows) -> Iterator[BoundedRows]:
+    def load(self, rows: Rows) -> Iterator[SparkRows]:
         """See `Engine`."""
         words, kept = SparkWords(dialect_of(self.dialect)), Kept(self._context, self._ours)
         try:
-            source, kinds = asked(self._context, partial(self._load, rows, kept))
-            yield BoundedRows(words, kept, source, rows, kinds)
+            source, plain, types = asked(self._context, partial(self._load, rows, kept))
+            kinds = {name: kind_of(type_name) for name, type_name in types.items()}
+            bounded = BoundedRows(words, kept, source, rows, kinds)
+            yield SparkRows(bounded, Cells(words, plain, rows, kinds), kept, rows, types)
         finally:
             kept.let_go()
 
@@ -113,14 +117,16 @@ class SparkEngine:
         """Let go of our session."""
         self._let_go()
 
-    def _load(self, rows: Rows, kept: Kept) -> tuple[str, Mapping[str, str]]:
+    def _load(self, rows: Rows, kept: Kept) -> tuple[str, str, Mapping[str, str]]:
+        """Names of the rows by unit, and as they are; and the types of their columns."""
         frame = self._bound(rows.sql)
-        kinds = {field.name: kind_of(field.dataType.simpleString()) for field in frame.schema.fields}
+        types = {field.name: str(field.dataType.simpleString()) for field in frame.schema.fields}
         if not rows.units:
-            return kept.view(frame, stored=_HEAVY.search(rows.sql) is not None), kinds
+            name = kept.view(frame, stored=_HEAVY.search(rows.sql) is not None)
+            return name, name, types
         units = [f"unit_{i}" for i in range(rows.units)]
         owned = frame.where(" AND ".join(f"{unit} IS NOT NULL" for unit in units))
-        return kept.view(owned.repartition(*units), stored=True), kinds
+        return kept.view(owned.repartition(*units), stored=True), kept.view(owned, stored=False), types
 
     def _bound(self, sql: str) -> Any:
         """A query over the tables as they are now."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
+from dalenius.tables.engines.spark_python import able, worked
 
 
 class Kept:
@@ -35,6 +37,38 @@ class Kept:
             frame.persist(StorageLevel.MEMORY_AND_DISK)
         frame.createOrReplaceTempView(name)
         return name
+
+    @property
+    def parts(self) -> int:
+        """How many parts rows are cut into where they are moved."""
+        return int(self._session.conf.get("spark.sql.shuffle.partitions"))
+
+    def workers(self) -> bool:
+        """Whether Python workers on the executors can do what this process can; tried once in a session."""
+        return able(self._context, self._session)
+
+    def bunches(self, sql: str, cut: Callable[..., Any]) -> str:
+        """The rows of a query, cut into bunches, each where its part is, by a name."""
+
+        def move() -> str:
+            bunches = worked(self._session.sql(sql), cut, "part INT, rows BINARY")
+            # By the number itself, where Spark knows that: a hash of it would leave places empty.
+            move = getattr(bunches, "repartitionById", bunches.repartition)
+            return self.view(move(self.parts, "part"), stored=True)
+
+        return asked(self._context, move)
+
+    def worked(self, name: str, work: Callable[..., Any], schema: str, sums: Sequence[str]) -> list[Any]:
+        """The sums, by the first of them, of what workers make of the bunches of each part."""
+
+        def add_up() -> list[Any]:
+            found = worked(self._session.table(name), work, schema)
+            rows = found.groupBy(sums[0]).agg(*(expr(one) for one in sums[1:])).collect()
+            return [tuple(row) for row in rows]
+
+        from pyspark.sql.functions import expr
+
+        return asked(self._context, add_up)
 
     def let_go(self) -> None:
         """Forget everything; where the session has ended, it is gone already."""

@@ -62,6 +62,12 @@ class Cells:
         joined = f"{self.source} AS r{asked.join(salt or b'')}"
         return f"(SELECT{self.words.hint} {', '.join(columns)} FROM {joined} WHERE {self._owned})"
 
+    def all_rows(self) -> str:
+        """Rows whatever their key is, all in place 0."""
+        values = [f"{self.words.real(f'r.value_{i}')} AS v{i}" for i in range(self.shape.values)]
+        found = _select([*self._units(), "0 AS place", *values], f"{self.source} AS r WHERE {self._owned}")
+        return f"({found})"
+
     def placed(self, value: str, place: str) -> str:
         """Rows by the place of a value of theirs, which `place` finds for r.v, if they have one."""
         inner = f"SELECT {', '.join([*self._units(), f'{value} AS v'])} FROM {self.source} AS r"

@@ -1,0 +1,223 @@
+"""What Spark's Python workers do on the executors: rows by unit, bounded and added up as elsewhere.
+
+Rows come as batches of Arrow: units u0…, of 64 bits or as texts; `at`, which says the place of a row's key
+and the part that its unit is in, as place · parts + part; and values v0…. Spark takes long to move rows one
+by one, and next to nothing to move few large ones: so `cut` makes bunches of them, one for each part, which
+are moved to where their part is put together, and kept. `add_up` makes of all bunches of a part what the
+kernel knows as a part, and hands out integers by slot, in limbs that Spark adds up: Σ limb_i · 2^(40 i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.tables.engines.engine import Bounding, Integers, Measure
+from dalenius.tables.engines.kernel import Part
+from dalenius.tables.engines.kernel_cells import Hasher, Words, word_type
+from dalenius.tables.engines.kernel_rows import Asked, Block
+from dalenius.tables.engines.kernel_totals import Totals
+from dalenius.tables.engines.kernel_weights import Norm
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BUNCH = 1 << 20
+"""Rows that are cut into bunches at a time."""
+LIMB, LIMBS = 40, 4
+"""Bits of a limb, and how many there are: sums are below 2^120."""
+BYTES = 1 << 26
+"""And what they may take."""
+SPARSE = 1 << 20
+"""Codes of units may be so many more than four for each row."""
+Batches = Iterator["pa.RecordBatch"]
+Work = Callable[[Part, Asked], Integers]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows travel."""
+
+    texts: tuple[bool, ...]
+    """Of each column that is the unit: whether it is a text."""
+    values: int
+    keys: int
+    """That are asked for."""
+    parts: int
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of a bunch."""
+        import pyarrow as pa
+
+        units = [(f"u{i}", pa.string() if text else pa.int64()) for i, text in enumerate(self.texts)]
+        values = [(f"v{i}", pa.float64()) for i in range(self.values)]
+        return pa.schema([*units, ("place", pa.int32()), *values])
+
+
+def cut(batches: Batches, *, layout: Layout) -> Batches:
+    """Bunches of rows, each with the number of its part."""
+    import pyarrow as pa
+
+    for rows in _joined(batches):
+        at = rows.column("at").to_numpy()
+        part = (at % layout.parts).astype(np.uint16 if layout.parts <= 1 << 16 else np.int64)
+        places = pa.array((at // layout.parts).astype(np.int32))
+        columns = [places if name == "place" else rows.column(name) for name in layout.schema.names]
+        # A stable sort of short numbers counts them, and is quick.
+        order = pa.array(np.argsort(part, kind="stable"))
+        ordered = pa.RecordBatch.from_arrays(columns, schema=layout.schema).take(order)
+        counts = np.bincount(part, minlength=layout.parts)
+        there, ends = np.flatnonzero(counts), np.cumsum(counts)
+        bunches = [
+            ordered.slice(int(ends[one] - counts[one]), int(counts[one])).serialize().to_pybytes()
+            for one in there.tolist()
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(there.astype(np.int32)), pa.array(bunches, pa.binary())], names=["part", "rows"]
+        )
+
+
+def add_up(batches: Batches, *, layout: Layout, work: Work) -> Batches:
+    """The integers of one part, by slot; those that are 0 are left out."""
+    import pyarrow as pa
+
+    rows = [
+        pa.ipc.read_record_batch(bunch.as_buffer(), layout.schema)
+        for batch in batches
+        for bunch in batch.column("rows")
+    ]
+    if not rows:
+        return
+    asked = Asked(np.arange(max(layout.keys, 1)), layout.keys)
+    found = work(_part(rows, layout), asked).ravel()
+    slots = np.flatnonzero(found)
+    limbs = limbs_of(found[slots])
+    names = ["slot", *(f"limb_{i}" for i in range(LIMBS))]
+    yield pa.RecordBatch.from_arrays([pa.array(slots), *(pa.array(limb) for limb in limbs)], names=names)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The work of `Loaded.shapes`."""
+
+    norm: Norm
+    presence: bool
+
+    def __call__(self, part: Part, asked: Asked) -> Integers:
+        """Bins."""
+        return part.shapes(asked, self.norm, self.presence)
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """The work of `Loaded.magnitudes`."""
+
+    column: int
+
+    def __call__(self, part: Part, asked: Asked) -> Integers:
+        """Bins."""
+        return part.magnitudes(self.column)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The work of `Loaded.totals`, where neither groups are sampled nor distinct values counted."""
+
+    measures: tuple[Measure, ...]
+    bounding: Bounding
+
+    def __call__(self, part: Part, asked: Asked) -> Integers:
+        """Sums by group."""
+        totals = Totals(self.measures, asked)
+        totals.add(part, self.bounding, _no_digests)
+        return totals.columns({})
+
+
+def limbs_of(numbers: Integers) -> list[NDArray[np.int64]]:
+    """Numbers in limbs, the last with the sign."""
+    limbs = []
+    for _ in range(LIMBS - 1):
+        limbs.append((numbers & ((1 << LIMB) - 1)).astype(np.int64))
+        numbers = numbers >> LIMB
+    return [*limbs, numbers.astype(np.int64)]
+
+
+def version(batches: Batches) -> Batches:
+    """What this worker would run."""
+    import pyarrow as pa
+
+    import dalenius
+
+    for _ in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([dalenius.__version__])], names=["version"])
+
+
+def _joined(batches: Batches) -> Batches:
+    """Batches put together until they are large."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= BUNCH or sum(one.nbytes for one in held) >= BYTES:
+            yield pa.concat_batches(held)
+            held = []
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _part(rows: Sequence[pa.RecordBatch], layout: Layout) -> Part:
+    codes, units = _codes(rows, layout)
+    bits = max(layout.keys - 1, 0).bit_length()
+    kind, blocks, start = word_type(units << bits), [], 0
+    for batch in rows:
+        own: Words = codes[start : start + batch.num_rows].astype(kind)
+        start += batch.num_rows
+        words: Words = (own << kind(bits)) | batch.column("place").to_numpy().astype(kind)
+        values = [batch.column(f"v{i}").to_numpy(zero_copy_only=False) for i in range(layout.values)]
+        blocks.append(Block(words, tuple(values)))
+    return Part(blocks, bits=bits, units=units)
+
+
+def _codes(rows: Sequence[pa.RecordBatch], layout: Layout) -> tuple[NDArray[np.int64], int]:
+    """Numbers for the units of all rows, equal exactly where the units are, and what they are below."""
+    codes, size = np.zeros(sum(batch.num_rows for batch in rows), np.int64), 1
+    for i, text in enumerate(layout.texts):
+        column = [batch.column(f"u{i}") for batch in rows]
+        own, many = _of_texts(column) if text else _of_numbers(column)
+        if size > 1:
+            (codes, _), (own, many) = _dense(codes), _dense(own)
+            own, many = _dense(codes * many + own)
+        codes, size = own, many
+    return codes, size
+
+
+def _of_texts(column: Sequence[pa.Array]) -> tuple[NDArray[np.int64], int]:
+    import pyarrow as pa
+
+    coded = pa.chunked_array(column, pa.string()).dictionary_encode()
+    known = len(coded.chunk(0).dictionary) if coded.num_chunks else 0
+    numbers = [chunk.indices.to_numpy() for chunk in coded.chunks]
+    return np.concatenate([np.empty(0, np.int64), *numbers]), max(known, 1)
+
+
+def _of_numbers(column: Sequence[pa.Array]) -> tuple[NDArray[np.int64], int]:
+    numbers = np.concatenate([np.empty(0, np.int64), *(one.to_numpy() for one in column)])
+    least, most = int(numbers.min(initial=2**63 - 1)), int(numbers.max(initial=-(2**63)))
+    if most - least < 4 * len(numbers) + SPARSE:
+        return numbers - least, max(most - least + 1, 1)
+    return _dense(numbers)
+
+
+def _dense(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    known, codes = np.unique(numbers, return_inverse=True)
+    return codes, max(len(known), 1)
+
+
+def _no_digests(units: NDArray[np.intp]) -> Hasher:
+    raise NotImplementedError

@@ -1,0 +1,149 @@
+"""What Python workers hand out is what the reference engine does; and where they cannot, SQL does it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import nasty
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines.spark.spark_tables import opened, seen
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import ReferenceEngine
+
+from dalenius.tables.engines import spark_kept
+from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
+from dalenius.tables.engines.spark_workers import (
+    LIMB,
+    Layout,
+    Magnitudes,
+    Shapes,
+    Sums,
+    Work,
+    add_up,
+    cut,
+    limbs_of,
+)
+from dalenius.tables.rows import Rows
+
+UNITS = {False: (0, 1, -7, 40, 2**63 - 1, -(2**63)), True: ("", "a", "ä", "a\u0308", "日本")}
+VALUES = tuple(math.nan if value is None else value for value in nasty.VALUES)
+
+
+def rows_of(random: Random, layout: Layout) -> list[dict[str, Any]]:
+    """Rows as they come to workers, with the place of their key as key_0."""
+    return [
+        {f"unit_{i}": random.choice(UNITS[text]) for i, text in enumerate(layout.texts)}
+        | {"key_0": random.randrange(layout.keys)}
+        | {f"value_{i}": random.choice(VALUES) for i in range(layout.values)}
+        for _ in range(random.choice((1, 5, 60)))
+    ]
+
+
+def sent(rows: list[dict[str, Any]], layout: Layout) -> pa.RecordBatch:
+    """The rows as Spark sends them; a unit's part follows from the unit."""
+    units = [[row[f"unit_{i}"] for row in rows] for i in range(len(layout.texts))]
+    part = [hash(tuple(unit)) % layout.parts for unit in zip(*units, strict=True)]
+    at = [row["key_0"] * layout.parts + one for row, one in zip(rows, part, strict=True)]
+    kinds = [pa.string() if text else pa.int64() for text in layout.texts]
+    columns = [pa.array(unit, kind) for unit, kind in zip(units, kinds, strict=True)]
+    values = [pa.array([row[f"value_{i}"] for row in rows], pa.float64()) for i in range(layout.values)]
+    names = [*(f"u{i}" for i in range(len(units))), "at", *(f"v{i}" for i in range(layout.values))]
+    return pa.RecordBatch.from_arrays([*columns, pa.array(at, pa.int64()), *values], names=names)
+
+
+def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int) -> Any:
+    """All that Spark would do with them."""
+    parts: dict[int, list[bytes]] = {}
+    for batch in batches:
+        for bunches in cut(iter([batch]), layout=layout):
+            for part, rows in zip(*(bunches.column(i).to_pylist() for i in range(2)), strict=True):
+                parts.setdefault(part, []).append(rows)
+    found = np.zeros(slots, object)
+    for rows in parts.values():
+        for sums in add_up(iter([pa.RecordBatch.from_pydict({"rows": rows})]), layout=layout, work=work):
+            for slot, *limbs in zip(*(column.to_pylist() for column in sums.columns), strict=True):
+                found[slot] += sum(limb << LIMB * i for i, limb in enumerate(limbs))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_workers_find_what_the_reference_does(seed: int) -> None:
+    random = Random(seed)
+    texts = random.choice(((False,), (True,), (False, False), (True, False), (True, True, False)))
+    layout = Layout(texts, random.choice((1, 2)), random.choice((1, 2, 5)), random.choice((1, 2, 7)))
+    rows = rows_of(random, layout)
+    start = random.randrange(len(rows))
+    batches = [sent(some, layout) for some in (rows[:start], rows[start:]) if some]
+    shape = Rows("", units=len(texts), keys=1, values=layout.values)
+    table = nasty.Table({}, [], shape)
+    keys = [(place,) for place in range(layout.keys)]
+    measures = [one for one in nasty.measures(random, table) if one.kind != "distinct"]
+    bounding = replace(nasty.bounding(random), groups=None)
+    with ReferenceEngine(rows).load(shape) as truth:
+        for norm in ("l2", "l1"):
+            for presence in (False, True):
+                found = worked(batches, layout, Shapes(norm, presence), SIZES * SPREADS)
+                assert (found == truth.shapes(keys, norm=norm, presence=presence).ravel()).all()
+        totals = truth.totals(keys, measures, bounding)
+        found = worked(batches, layout, Sums(tuple(measures), bounding), totals.size)
+        assert (found.reshape(totals.shape) == totals).all()
+        for column in range(layout.values):
+            found = worked(batches, replace(layout, keys=layout.keys), Magnitudes(column), MAGNITUDES)
+            assert (found == truth.magnitudes(column)).all()
+
+
+@given(st.lists(st.integers(-(2**120), 2**120), min_size=1))
+def test_limbs_add_up(numbers: list[int]) -> None:
+    limbs = limbs_of(np.array(numbers, object))
+    assert sum(int(limb.sum()) << LIMB * i for i, limb in enumerate(limbs)) == sum(numbers)
+    assert all(((limb >= 0) & (limb < 2**LIMB)).all() for limb in limbs[:-1])
+
+
+def found(spark: Any, table: nasty.Table, random: Random) -> list[Any]:
+    """Everything that workers may be asked for."""
+    keys = table.keys[:5] or [(None,) * table.rows.keys]
+    measures, bounding = nasty.measures(random, table, 2**30), nasty.bounding(random)
+    measures = [one for one in measures if one.kind != "distinct"]
+    bounding = replace(bounding, groups=None)
+    engine, rows = opened(spark, table)
+    with ReferenceEngine(seen(table)).load(table.rows) as truth, engine.load(rows) as loaded:
+        both = (truth, loaded)
+        answers = [[one.shapes(keys, norm="l2", presence=False) for one in both]]
+        answers += [[one.magnitudes(column) for one in both] for column in range(table.rows.values)]
+        answers += [[one.totals(keys, measures, bounding) for one in both]]
+    engine.close()
+    return answers
+
+
+def some_table(units: tuple[str, ...]) -> nasty.Table:
+    random = Random(str(units))
+    while True:
+        table = nasty.table(random, nasty.PRINTED, units)
+        if len(table.data) > 10 and table.rows.units and table.rows.values and table.rows.keys:
+            return table
+
+
+@pytest.mark.parametrize("unit", ["BIGINT", "INTEGER", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN"])
+def test_units_of_every_type_travel(spark: Any, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    really = spark_kept.Kept.worked
+    monkeypatch.setattr(spark_kept.Kept, "worked", lambda *given: (used.append(1), really(*given))[1])
+    for truth, ours in found(spark, some_table((unit,)), Random(unit)):
+        assert (truth == ours).all()
+    assert len(used) >= 3
+
+
+@pytest.mark.parametrize("why", ["real units", "other workers"])
+def test_without_workers_sql_does_it(spark: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(spark_kept.Kept, "worked")
+    if why == "other workers":
+        monkeypatch.setattr(spark_kept, "able", lambda context, session: False)
+    table = some_table(("DOUBLE",) if why == "real units" else ("BIGINT",))
+    for truth, ours in found(spark, table, Random(why)):
+        assert (truth == ours).all()
