@@ -39,6 +39,8 @@ class Server:
         subprocess.run([*command, *options], check=True, capture_output=True, cwd=self.folder, **self.who)
 
     def start(self, *more: str) -> None:
+        from psycopg.pq import PGconn, Ping
+
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on", *more]
         chosen = [part for setting in settings for part in ("-c", setting)]
         with (self.folder / "log").open("ab") as log:
@@ -49,8 +51,8 @@ class Server:
                 cwd=self.folder,
                 **self.who,
             )
-        ready = [self.binaries / "pg_isready", "-q", "-h", self.folder]
-        while subprocess.run(ready, check=False).returncode:
+        where = f"host={self.folder} user=dalenius dbname=postgres".encode()
+        while Ping(PGconn.ping(where)) != Ping.OK:
             assert self.process.poll() is None, (self.folder / "log").read_text()
             time.sleep(0.05)
 
@@ -66,7 +68,9 @@ class Server:
 
 
 def find_binaries() -> Path | None:
-    """Where PostgreSQL is installed."""
+    """Where PostgreSQL is installed, or where DALENIUS_POSTGRES says that another version of it is."""
+    if chosen := os.environ.get("DALENIUS_POSTGRES"):
+        return Path(chosen)
     found = shutil.which("initdb")
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[4]))
     return Path(found).resolve().parent if found else installed[-1].parent if installed else None

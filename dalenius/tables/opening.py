@@ -70,6 +70,7 @@ def table(
     check_facts(ranges, categories)
     check_types(types)
     if is_ibis(source):
+        _check_alone(table)
         source, table = behind(source)
     file = file_of(source)
     served = is_server(source)
@@ -142,6 +143,14 @@ def _check_told(engine: Engine, columns: Mapping[str, str], unit: Unit) -> None:
         raise InvalidArgument(
             f"A unit cannot be told by {unit.column}: two of its values may count as one there.",
             remedy="Name the unit by a column of numbers, texts or dates.",
+        )
+
+
+def _check_alone(table: str | None) -> None:
+    if table is not None:
+        raise InvalidArgument(
+            "A table of Ibis is one table already.",
+            remedy='Leave out table=; name="…" gives it another name.',
         )
 
 

@@ -11,34 +11,30 @@ when it was opened, the question is refused, before it is charged where that is 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.engines.bounding.bounded import BoundedRows
+from dalenius.tables.engines.postgres_finding import check_reading, check_server, named, relation
 from dalenius.tables.engines.postgres_runner import PostgresRunner
 from dalenius.tables.engines.postgres_server import Server, read
-from dalenius.tables.engines.postgres_types import BIGINT, COLUMNS, Column, Relation, kinds_of, quoted
+from dalenius.tables.engines.postgres_types import BIGINT, Relation, kinds_of, quoted
 from dalenius.tables.engines.postgres_words import PostgresWords
 from dalenius.tables.rows import Rows
 
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-_FIND = """
-SELECT n.nspname::text, c.relname::text, c.oid::bigint,
-       c.relkind IN ('r', 'm') AND NOT c.relhassubclass AND NOT c.relrowsecurity AND c.relpersistence <> 't'
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.oid = pg_catalog.to_regclass(%s)
-"""
+T = TypeVar("T")
 _STATE = """
 SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text, current_database(), current_user,
-       (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
+       (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+       pg_is_in_recovery(), pg_last_wal_replay_lsn()::text
 """
-_NAME = re.compile(r"[^.]+\.[^.]+")
+"""On a replica a snapshot does not name all that it leaves out, so how far it is tells it from others."""
 
 
 class PostgresEngine:
@@ -48,9 +44,9 @@ class PostgresEngine:
 
     def __init__(self, server: Server, tables: Mapping[str, str]) -> None:
         self._server, self._words = server, PostgresWords()
-        self._tables = read(lambda: self._found(tables))
+        self._tables = self._uncharged(lambda: self._found(tables))
         self._same: dict[str, str] = {}
-        """Snapshots that differ from others by a temporary table of ours only."""
+        """The last snapshot that differs from another by temporary tables of ours only."""
 
     def columns(self, table: str) -> Mapping[str, str]:
         """See `Engine`."""
@@ -66,9 +62,8 @@ class PostgresEngine:
         It is asked before anything is charged, so what can be seen to be wrong is refused here. Never the
         same where a table is one that not this server's transactions alone change, such as a view.
         """
-        self._server.check()
         with _quietly() as open_now:
-            state = read(lambda: self._state(open_now.enter_context(self._server.transaction())))
+            state = self._uncharged(lambda: self._state(open_now.enter_context(self._server.transaction())))
         lasting = all(found.lasting for found in self._tables.values())
         return repr((self._tables, state if lasting else uuid4().hex))
 
@@ -80,7 +75,8 @@ class PostgresEngine:
             runner = PostgresRunner(cursor)
             if rows.units:
                 read(lambda: runner.prepare(source, rows.units))
-                self._same[runner.after] = self._same.get(runner.before, runner.before)
+                if runner.after:
+                    self._same = {runner.after: self._same.get(runner.before, runner.before)}
             packed = rows.units == 1 and types["unit_0"] == BIGINT
             yield BoundedRows(self._words, runner, source, rows, kinds_of(types), packed=packed)
 
@@ -107,19 +103,26 @@ class PostgresEngine:
             yield cursor, f"(WITH {shown} {sql})" if used else f"({sql})"
 
     def _check(self, cursor: Cursor[Any], used: Mapping[str, Relation]) -> None:
-        """Each table is locked against changes of its form, and has the form it had."""
+        """Each table is locked against changes of its form, and has the form it had.
+
+        The catalogue is read as of the snapshot, which a change may have come after; what the server says of
+        the columns that it would give is as of now.
+        """
         for found in used.values():
-            cursor.execute(f"SELECT FROM {found.sql} LIMIT 0", prepare=False)
-            if _relation(cursor, found.sql) != found:
+            names = ", ".join(quoted(column.name) for column in found.columns)
+            given = cursor.execute(f"SELECT {names} FROM {found.sql} LIMIT 0", prepare=False).description
+            types = [column.type_code for column in given or ()]
+            if types != [column.oid for column in found.columns] or relation(cursor, found.sql) != found:
                 raise QueryFailed
 
     def _state(self, cursor: Cursor[Any]) -> tuple[Any, ...]:
         for name, found in self._tables.items():
-            if _relation(cursor, found.sql) != found:
+            if relation(cursor, found.sql) != found:
                 raise InvalidArgument(
                     f"The table {name} is not as it was when it was opened; nothing was charged.",
                     remedy="Open it again.",
                 )
+            check_reading(cursor, name, found)
         ((snapshot, *where),) = cursor.execute(_STATE, prepare=False).fetchall()
         return self._same.get(snapshot, snapshot), *where
 
@@ -129,8 +132,14 @@ class PostgresEngine:
 
     def _found(self, tables: Mapping[str, str]) -> dict[str, Relation]:
         with self._server.transaction(own_path=True) as cursor:
-            _check_encoding(cursor)
-            return {name: _named(cursor, table) for name, table in tables.items()}
+            check_server(cursor)
+            return {name: named(cursor, table) for name, table in tables.items()}
+
+    def _uncharged(self, work: Callable[[], T]) -> T:
+        """What `work` gives before anything is charged; where the server fails, a refusal with what to do."""
+        with suppress(QueryFailed):
+            return read(work)
+        raise self._server.refusal()
 
 
 @contextmanager
@@ -142,36 +151,3 @@ def _quietly() -> Iterator[ExitStack]:
     finally:
         with suppress(Exception):
             open_now.close()
-
-
-def _named(cursor: Cursor[Any], table: str) -> Relation:
-    """The relation that a name means on the session's own path: as it is spelled, or in lower case."""
-    schema, _, name = table.partition(".") if _NAME.fullmatch(table) else ("", "", "")
-    spellings = [f"{quoted(schema)}.{quoted(name)}"] if name else []
-    spellings += [quoted(table)]
-    for spelling in [*spellings, *(each.lower() for each in spellings)]:
-        found = _relation(cursor, spelling)
-        if found is not None and found.columns:
-            return found
-    raise InvalidArgument(
-        f"There is no table {table} in the database, or none that may be read.",
-        remedy="Check its name; one of another schema is written as ward.visits.",
-    )
-
-
-def _relation(cursor: Cursor[Any], name: str) -> Relation | None:
-    row = cursor.execute(_FIND, [name], prepare=False).fetchone()
-    if row is None:
-        return None
-    schema, own, oid, lasting = row
-    listed = cursor.execute(COLUMNS, [oid], prepare=False).fetchall()
-    return Relation(schema, own, oid, lasting, tuple(Column(*each) for each in listed))
-
-
-def _check_encoding(cursor: Cursor[Any]) -> None:
-    row = cursor.execute("SHOW server_encoding", prepare=False).fetchone()
-    if row is None or row[0] != "UTF8":
-        raise InvalidArgument(
-            "The database does not keep its texts in UTF-8, by which they are told apart here.",
-            remedy="Use a database whose encoding is UTF8.",
-        )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
 T = TypeVar("T")
+_PATH = "SELECT set_config('search_path', 'pg_catalog, pg_temp', true)"
 _SETTINGS = {
-    "search_path": "pg_catalog, pg_temp",
     "timezone": "UTC",
     "datestyle": "ISO, YMD",
     "intervalstyle": "postgres",
@@ -60,15 +60,15 @@ class Server(Protocol):
         With `writes` it may make temporary tables, until it is set READ_ONLY as all others are.
         """
 
-    def check(self) -> None:
-        """Refuse, before anything is charged, what cannot be asked now."""
+    def refusal(self) -> InvalidArgument:
+        """Why it could not be asked just now, before anything was charged, and what to do."""
 
 
 @dataclass(frozen=True)
 class Address:
     """A server by its address."""
 
-    url: str
+    url: str = field(repr=False)
 
     @contextmanager
     def transaction(self, *, own_path: bool = False, writes: bool = False) -> Iterator[Cursor[Any]]:
@@ -82,8 +82,11 @@ class Address:
         finally:
             connection.close()
 
-    def check(self) -> None:
-        """See `Server`: each transaction has a connection of its own."""
+    def refusal(self) -> InvalidArgument:
+        """See `Server`."""
+        from dalenius.tables.engines.postgres_refusals import of_address
+
+        return of_address(self.url)
 
 
 @dataclass(frozen=True)
@@ -95,22 +98,21 @@ class Handed:
     @contextmanager
     def transaction(self, *, own_path: bool = False, writes: bool = False) -> Iterator[Cursor[Any]]:
         """See `Server`."""
-        self.check()
+        if refused := self._unfit():
+            raise refused
         with _reading(self.connection, own_path, writes) as cursor:
             yield cursor
 
-    def check(self) -> None:
+    def refusal(self) -> InvalidArgument:
         """See `Server`."""
-        status = psycopg().pq.TransactionStatus
-        found = self.connection.info.transaction_status
-        if self.connection.closed or found != status.IDLE:
-            lost = self.connection.closed or found == status.UNKNOWN
-            raise InvalidArgument(
-                "The connection is closed." if lost else "The connection is in the middle of a transaction.",
-                remedy="Open a new one, and the table with it."
-                if lost
-                else "Commit it or roll it back first.",
-            )
+        from dalenius.tables.engines.postgres_refusals import unknown
+
+        return self._unfit() or unknown()
+
+    def _unfit(self) -> InvalidArgument | None:
+        from dalenius.tables.engines.postgres_refusals import of_connection
+
+        return of_connection(self.connection)
 
 
 @contextmanager
@@ -122,8 +124,9 @@ def _reading(connection: Connection[Any], own_path: bool, writes: bool) -> Itera
         if not writes:
             cursor.execute(READ_ONLY, prepare=False)
         if not own_path:
-            cursor.execute(_SET, prepare=False)
-            cursor.execute(_ROOM.format(_MEMORY << 10), prepare=False)
+            cursor.execute(_PATH, prepare=False)
+        cursor.execute(_SET, prepare=False)
+        cursor.execute(_ROOM.format(_MEMORY << 10), prepare=False)
         yield cursor
 
 

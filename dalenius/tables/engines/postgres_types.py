@@ -38,7 +38,7 @@ BIGINT, NUMERIC = 20, 1700
 COLUMNS = """
 WITH RECURSIVE base AS (
     SELECT attnum, attname, atttypid AS type, atttypmod AS modifier FROM pg_catalog.pg_attribute
-    WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+    WHERE attrelid = {0} AND attnum > 0 AND NOT attisdropped
       AND pg_catalog.has_column_privilege(attrelid, attnum, 'SELECT')
   UNION ALL
     SELECT attnum, attname, typbasetype, CASE WHEN typtypmod >= 0 THEN typtypmod ELSE modifier END

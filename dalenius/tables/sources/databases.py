@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dalenius.errors import DaleniusError, InvalidArgument
 from dalenius.tables.engines.postgres import PostgresEngine
 from dalenius.tables.engines.postgres_server import Address, Handed, Server
 from dalenius.tables.sources.kinds import check_columns, check_tables
@@ -15,15 +14,7 @@ def open_server(source: Any, tables: Mapping[str, object]) -> PostgresEngine:
     """An engine of tables by name, each with its name in the database."""
     check_tables(list(tables))
     server: Server = Address(source) if isinstance(source, str) else Handed(source)
-    try:
-        engine = PostgresEngine(server, {name: str(table) for name, table in tables.items()})
-    except DaleniusError as error:
-        if isinstance(error, InvalidArgument):
-            raise
-        raise InvalidArgument(
-            "The database cannot be reached, or does not let its tables be seen; nothing was charged.",
-            remedy="See that the address is right, that the server runs, and that the role may read there.",
-        ) from None
+    engine = PostgresEngine(server, {name: str(table) for name, table in tables.items()})
     for columns in engine.tables().values():
         check_columns(columns)
     return engine

@@ -93,7 +93,8 @@ def frame_of(
     if library not in ("pandas", "polars", "pyarrow"):
         raise InvalidArgument(
             f"A source of type {type(source).__name__} cannot be read.",
-            remedy="Pass a path, a frame of pandas or polars, an Arrow table, or a DuckDB connection.",
+            remedy="Pass a path, a frame of pandas or polars, an Arrow table, a connection of DuckDB or of "
+            "psycopg 3, or the address of a PostgreSQL server.",
         )
     return Frame.open(connection, name or "data", source, types)
 

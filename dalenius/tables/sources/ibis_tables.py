@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.sources.kinds import quoted
 
 _KNOWN = ("duckdb", "postgres", "pyspark")
 
@@ -42,5 +43,7 @@ def behind(source: Any) -> tuple[Any, str | None]:
             "A table in another schema of DuckDB is not looked for.",
             remedy="Connect to the file itself, or make a view of the table in the main schema.",
         )
+    if backend.name == "postgres":
+        return backend.con, ".".join(quoted(name) for name in (*names, operation.name))
     where = backend._session if backend.name == "pyspark" else backend.con
     return where, ".".join([*names, operation.name])

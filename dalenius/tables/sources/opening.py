@@ -17,6 +17,7 @@ them. Names that begin with dalenius_ are the engine's own, and refused.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from glob import glob
 from pathlib import Path
@@ -38,6 +39,8 @@ _CSV = {".csv", ".tsv", ".txt"}
 _PARQUET = {".parquet", ".pq"}
 _PACKED = {".gz"}
 _DATABASE = {".duckdb", ".ddb", ".db"}
+_SETTING = re.compile(r"\b(password|passfile|host|hostaddr|dbname|user|service)\s*=")
+"""In a text that names a server, and may hold a password."""
 
 
 def open_source(
@@ -153,10 +156,18 @@ def _paths(pattern: str) -> tuple[str, ...]:
     if "://" in pattern:
         # Not repeated: it may hold a password.
         raise InvalidArgument(
-            "Addresses are not opened, but for those of PostgreSQL.",
-            remedy="Read it in a connection of DuckDB, as a view, and pass that; docs/engines.md shows how.",
+            "Addresses are not opened, but for those that begin with postgresql://.",
+            remedy="Begin that of a PostgreSQL server so; read other data in a connection of DuckDB, as a "
+            "view, and pass that: docs/engines.md shows how.",
         )
     found = [pattern] if os.path.exists(pattern) else sorted(glob(pattern, recursive=True))
+    if not found and _SETTING.search(pattern):
+        # Not repeated either.
+        raise InvalidArgument(
+            "There is no such file.",
+            remedy="Check the path; name a PostgreSQL server as postgresql://role@host/database, or pass a "
+            "connection of psycopg.",
+        )
     if not found:
         raise InvalidArgument(f"There is no file {pattern}.", remedy="Check the path.")
     return tuple(os.path.abspath(path) for path in found)

@@ -206,7 +206,19 @@ def rounded_to(sql: str, digits: int) -> str:
     inner = rounded(f"({{0}} / {step})")
     product = bound(REAL["multiply"], f"({inner})", step)
     near = f"CASE WHEN abs({{0}}) < {least} THEN {ZERO}"
-    return bound(f"{near} WHEN abs({{0}}) < {INFINITY} THEN {product} ELSE {{0}} END", sql)
+    most = number(_most(float(10**-digits)))
+    return bound(f"{near} WHEN abs({{0}}) <= {most} THEN {product} ELSE {{0}} END", sql)
+
+
+def _most(step: float) -> float:
+    """The largest real number that is finite when it is rounded to multiples of a step."""
+    low, high = sys.float_info.max / 2, sys.float_info.max
+    while low < high:
+        middle = max(low + (high - low) / 2, math.nextafter(low, math.inf))
+        whole = math.floor(middle / step)
+        up = math.floor((middle / step - whole) * 2)
+        low, high = (low, math.nextafter(middle, 0.0)) if math.isinf((whole + up) * step) else (middle, high)
+    return low
 
 
 _LOG2 = f"ln({{0}}) / {number(math.log(2.0))}"

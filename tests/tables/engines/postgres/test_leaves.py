@@ -14,6 +14,7 @@ import dalenius as dp
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
 
 GROUPS = 3
+FROM = 'FROM "public"."visits"'
 QUESTIONS = [
     "SELECT ward, COUNT(*) AS n, SUM(cost) AS s, AVG(age) AS a FROM visits GROUP BY ward",
     "SELECT ward, COUNT(DISTINCT age) AS d, COUNT(DISTINCT patient) AS p FROM visits GROUP BY ward",
@@ -54,12 +55,12 @@ def test_only_keys_and_integers_leave(visits: Base, tmp_path: Path, question: st
         )  # fmt: skip
         Watching.seen.clear()
         table.sql(question, epsilon=10)
-    of_data = [(query, rows) for query, rows in Watching.seen if '"public"."visits"' in query]
+    of_data = [(query, rows) for query, rows in Watching.seen if FROM in query]
     assert len(of_data) >= 2
     for query, rows in of_data:
         held = "AS ahead" in query and "GROUP BY k0" in query
         assert len(rows) <= (GROUPS if held else max(SIZES * SPREADS, MAGNITUDES, GROUPS << 12))
         for row in rows:
             assert all(is_whole(part) for part in (row[1:] if held else row)), query
-    about = [rows for query, rows in Watching.seen if '"public"."visits"' not in query]
+    about = [rows for query, rows in Watching.seen if FROM not in query]
     assert all(len(rows) <= 8 for rows in about), "settings and the catalogue"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import psycopg
 import pytest
 from engines.postgres.bases import Base
@@ -16,6 +19,7 @@ from dalenius.tables.engines.engine import Bounding, Measure
 from dalenius.tables.engines.postgres import PostgresEngine
 from dalenius.tables.engines.postgres_server import Address, Handed
 from dalenius.tables.language.dialects import dialect_of
+from dalenius.tables.language.dialects.postgres_numbers import number, rounded_to
 from dalenius.tables.language.parsing import ask
 from dalenius.tables.schema import Private, Schema
 
@@ -76,13 +80,26 @@ def test_decimal_numbers_of_any_size_are_read(base: Base) -> None:
         "1.7976931348623158e308",
         None,
     ]
+    if base.owner.info.server_version < 140_000:
+        # Which no decimal is before PostgreSQL 14.
+        values.remove("Infinity")
     for place, value in enumerate(values):
         base.owner.execute("INSERT INTO t VALUES (%s, %s::numeric)", [place, value])
     read = dialect_of("postgres").read('"x"', "real")
     engine = PostgresEngine(Address(base.url()), {"t": "t"})
     found = [row["c"] for row in engine.public(f'SELECT {read} AS c FROM "t" ORDER BY n')]
     inf = float("inf")
-    assert found == [None, inf, -inf, 0.0, 0.0, 0.1, inf, inf, None]
+    assert found == [None, inf, -inf, 0.0, 0.0, 0.1, *[inf] * (len(values) - 7), None]
+
+
+def test_the_largest_numbers_are_rounded_as_by_duckdb(base: Base) -> None:
+    largest, duck = sys.float_info.max, duckdb.connect()
+    values = [largest, -largest, math.nextafter(largest, 0), 1.7e308, math.inf, 0.0]
+    for digits in (*range(-300, -280), *range(-15, 16)):
+        for value in values:
+            sql = f"SELECT {rounded_to(number(value), digits)}"
+            truth = duck.execute("SELECT round(?::DOUBLE, ?::INTEGER)", [value, digits]).fetchone()
+            assert base.owner.execute(sql).fetchone() == truth, (value, digits)
 
 
 @pytest.mark.parametrize("kind", ["interval", "bytea", "int[]", "inet", "jsonb"])
