@@ -10,6 +10,10 @@ from uuid import uuid4
 from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
 from dalenius.tables.engines.spark_python import able, worked
+from dalenius.tables.engines.spark_workers import PART
+
+_SHARE = 25
+"""Binary digits of the bytes of a part: 32 MB, as files have them."""
 
 
 class Kept:
@@ -38,23 +42,29 @@ class Kept:
         frame.createOrReplaceTempView(name)
         return name
 
-    @property
-    def parts(self) -> int:
-        """How many parts rows are cut into where they are moved."""
-        return int(self._session.conf.get("spark.sql.shuffle.partitions"))
+    def parts(self, name: str) -> int:
+        """How many parts the rows of a view are cut into: what Spark guesses of their size is all it takes.
+
+        Each part costs a tenth of a second, so that there are no more than shuffles have unless they are
+        large, and no fewer than there are cores to work on them.
+        """
+        plan = self._frames[name]._jdf.queryExecution().optimizedPlan()
+        size = int(str(plan.stats().sizeInBytes()))
+        most = min(int(self._session.conf.get("spark.sql.shuffle.partitions")), 1 << PART)
+        return max(1, min(most, max(int(self._context.defaultParallelism), size >> _SHARE)))
 
     def workers(self) -> bool:
         """Whether Python workers on the executors can do what this process can; tried once in a session."""
         return able(self._context, self._session)
 
-    def bunches(self, sql: str, cut: Callable[..., Any]) -> str:
+    def bunches(self, sql: str, cut: Callable[..., Any], parts: int) -> str:
         """The rows of a query, cut into bunches, each where its part is, by a name."""
 
         def move() -> str:
             bunches = worked(self._session.sql(sql), cut, "part INT, rows BINARY")
             # By the number itself, where Spark knows that: a hash of it would leave places empty.
             move = getattr(bunches, "repartitionById", bunches.repartition)
-            return self.view(move(self.parts, "part"), stored=True)
+            return self.view(move(parts, "part"), stored=True)
 
         return asked(self._context, move)
 

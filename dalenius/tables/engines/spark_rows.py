@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from dalenius.tables.engines.spark_kept import Kept
 from dalenius.tables.engines.spark_workers import (
     LIMB,
     LIMBS,
+    PART,
     Layout,
     Magnitudes,
     Shapes,
@@ -79,17 +80,20 @@ class SparkRows:
     def _able(self) -> bool:
         return bool(self._types) and all(map(_travels, self._types)) and self._kept.workers()
 
+    @cached_property
+    def _parts(self) -> int:
+        return self._kept.parts(self._cells.source)
+
     def _asked(self, keys: Sequence[Key]) -> str:
         return self._cells.rows(Asked(self._cells.words, tuple(keys), self._keys))
 
     def _worked(self, rows: str, keys: int, work: Work, slots: int) -> NDArray[np.object_]:
         """The sums of what workers find in the parts of some rows, whose places are below `keys`."""
         texts = tuple(not _whole(name) for name in self._types)
-        layout = Layout(texts, self._rows.values, keys, self._kept.parts)
+        layout = Layout(texts, self._rows.values, keys, self._parts)
         if rows not in self._bunches:
-            self._bunches[rows] = self._kept.bunches(
-                self._traveling(rows, layout), partial(cut, layout=layout)
-            )
+            cutting = partial(cut, layout=layout)
+            self._bunches[rows] = self._kept.bunches(self._traveling(rows, layout), cutting, layout.parts)
         sums = [f"SUM({limb})" for limb in _LIMBS]
         found = np.zeros(slots, object)
         work_there = partial(add_up, layout=layout, work=work)
@@ -103,7 +107,7 @@ class SparkRows:
         names = ", ".join(f"u{i}" for i in range(len(units)))
         values = [f"v{i}" for i in range(layout.values)]
         inner = f"SELECT {', '.join([*units, 'place', *values])} FROM {rows} AS r"
-        at = f"CAST(place AS BIGINT) * {layout.parts} + pmod(xxhash64({names}), {layout.parts}) AS at"
+        at = f"CAST(place AS BIGINT) * {1 << PART} + pmod(xxhash64({names}), {layout.parts}) AS at"
         return f"SELECT {', '.join([names, at, *values])} FROM ({inner}) AS r"
 
 

@@ -1,7 +1,7 @@
 """What Spark's Python workers do on the executors: rows by unit, bounded and added up as elsewhere.
 
 Rows come as batches of Arrow: units u0…, of 64 bits or as texts; `at`, which says the place of a row's key
-and the part that its unit is in, as place · parts + part; and values v0…. Spark takes long to move rows one
+and the part that its unit is in, as place · 2^16 + part; and values v0…. Spark takes long to move rows one
 by one, and next to nothing to move few large ones: so `cut` makes bunches of them, one for each part, which
 are moved to where their part is put together, and kept. `add_up` makes of all bunches of a part what the
 kernel knows as a part, and hands out integers by slot, in limbs that Spark adds up: Σ limb_i · 2^(40 i).
@@ -26,6 +26,8 @@ from dalenius.tables.engines.kernel_weights import Norm
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PART = 16
+"""Bits of the number of a part."""
 BUNCH = 1 << 20
 """Rows that are cut into bunches at a time."""
 LIMB, LIMBS = 40, 4
@@ -65,8 +67,8 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
 
     for rows in _joined(batches):
         at = rows.column("at").to_numpy()
-        part = (at % layout.parts).astype(np.uint16 if layout.parts <= 1 << 16 else np.int64)
-        places = pa.array((at // layout.parts).astype(np.int32))
+        part = at.astype(np.uint16)
+        places = pa.array((at >> PART).astype(np.int32))
         columns = [places if name == "place" else rows.column(name) for name in layout.schema.names]
         # A stable sort of short numbers counts them, and is quick.
         order = pa.array(np.argsort(part, kind="stable"))

@@ -20,6 +20,7 @@ from dalenius.tables.engines import spark_kept
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
 from dalenius.tables.engines.spark_workers import (
     LIMB,
+    PART,
     Layout,
     Magnitudes,
     Shapes,
@@ -49,7 +50,7 @@ def sent(rows: list[dict[str, Any]], layout: Layout) -> pa.RecordBatch:
     """The rows as Spark sends them; a unit's part follows from the unit."""
     units = [[row[f"unit_{i}"] for row in rows] for i in range(len(layout.texts))]
     part = [hash(tuple(unit)) % layout.parts for unit in zip(*units, strict=True)]
-    at = [row["key_0"] * layout.parts + one for row, one in zip(rows, part, strict=True)]
+    at = [(row["key_0"] << PART) + one for row, one in zip(rows, part, strict=True)]
     kinds = [pa.string() if text else pa.int64() for text in layout.texts]
     columns = [pa.array(unit, kind) for unit, kind in zip(units, kinds, strict=True)]
     values = [pa.array([row[f"value_{i}"] for row in rows], pa.float64()) for i in range(layout.values)]
