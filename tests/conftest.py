@@ -6,14 +6,18 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
 import pytest
 from flint import arb, fmpq
 from hypothesis import settings
+from postgres_server import postgres
 
 from dalenius.profiles.pair import Pair
+
+__all__ = ["postgres"]
 
 # No test asserts a duration: a slow machine is not a failure.
 settings.register_profile("dalenius", deadline=None)
@@ -24,6 +28,18 @@ settings.load_profile("dalenius")
 def _silenced() -> None:
     """DuckDB's binding lists what outlives the interpreter, which is not ours, after pytest's summary."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests go to workers one by one, but all that use Spark to the same, which starts Java once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if "spark" in nodeid or "docs/engines.md" in nodeid else nodeid
+
+    return Together(config, log) if config.getvalue("dist") == "load" else None
 
 
 Truth = Callable[[float], arb]

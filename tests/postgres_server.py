@@ -1,4 +1,4 @@
-"""A PostgreSQL server that the tests start themselves; `pytest_plugins` of those who need it name this."""
+"""A PostgreSQL server that the tests start themselves, one for all of them."""
 
 from __future__ import annotations
 

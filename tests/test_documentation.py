@@ -23,9 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from postgres_server import Server, postgres
-
-__all__ = ["postgres"]
+from postgres_server import Server
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_server import postgres
 
 from dalenius.errors import DaleniusError
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.memory import MemoryStore
 from dalenius.ledger.sqlite import SqliteStore
 from dalenius.ledger.store import Snapshot, Store, Transaction
-
-__all__ = ["postgres"]
 
 CHILD = Path(__file__).with_name("child.py")
 NOON = "2026-01-31T12:00:00.000000Z"

@@ -231,10 +231,10 @@ def test_a_file_that_may_only_be_read(folder: Path, state: State, fill: Fill, in
 
     def as_nobody() -> str:
         os.setuid(65534)
-        reader = SqliteStore(path)
-        seen = len(state(reader)[0])
+        bookkeeper = SqliteStore(path)
+        seen = len(state(bookkeeper)[0])
         try:
-            fill(reader, 1)
+            fill(bookkeeper, 1)
         except LedgerReadOnly as error:
             return f"{seen} {error.remedy}"
         return "written"
@@ -255,21 +255,21 @@ def test_a_user_who_may_only_read(postgres: Any, served: Any, state: State, fill
     fill(served.open(), 2)
     schema = served.where.rpartition("%3D")[2]
     served.raw(
-        "CREATE ROLE reader LOGIN",
-        f"GRANT USAGE ON SCHEMA {schema} TO reader",
-        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader",
+        "CREATE ROLE bookkeeper LOGIN",
+        f"GRANT USAGE ON SCHEMA {schema} TO bookkeeper",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO bookkeeper",
     )
     for address in (
-        served.where.replace("dalenius@", "reader@"),
+        served.where.replace("dalenius@", "bookkeeper@"),
         served.where + "%20-cdefault_transaction_read_only%3Don",
     ):
-        reader = PostgresStore(address)
-        assert len(state(reader)[0]) == 2
+        bookkeeper = PostgresStore(address)
+        assert len(state(bookkeeper)[0]) == 2
         with pytest.raises(LedgerReadOnly):
-            fill(reader, 1)
-        reader.close()
+            fill(bookkeeper, 1)
+        bookkeeper.close()
     with pytest.raises(LedgerReadOnly):
-        PostgresStore(postgres.url().replace("dalenius@", "reader@"))
+        PostgresStore(postgres.url().replace("dalenius@", "bookkeeper@"))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import numpy as np
-from random_queries import FLOORS, Data
 
 from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.pure import Pure
@@ -25,6 +23,7 @@ from dalenius.tables.schema import Private, Public, Schema
 
 VISITS = {"patient": "integer", "ward": "text", "age": "integer", "cost": "real", "day": "date"}
 LABS = {"patient": "integer", "result": "real"}
+FLOORED = {"ward": "text", "floor": "integer"}
 TYPES = {"integer": "BIGINT", "text": "VARCHAR", "real": "DOUBLE", "date": "DATE"}
 
 
@@ -34,26 +33,9 @@ def schema(relation: str = "add_remove", *, dialect: str = "duckdb", **declared:
     tables = (
         Private("visits", VISITS, unit=unit, **declared),
         Private("labs", LABS, unit=unit),
-        Public("floors", {"ward": "text", "floor": "integer"}),
+        Public("floors", FLOORED),
     )
     return Schema(tables, read=lambda sql: [], dialect=dialect)
-
-
-def database(data: Data) -> duckdb.DuckDBPyConnection:
-    """The tables in memory."""
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    filled = (("visits", VISITS, data.visits), ("labs", LABS, data.labs))
-    for name, columns, rows in (*filled, ("floors", {"ward": "text", "floor": "integer"}, FLOORS)):
-        connection.execute(
-            f"CREATE TABLE {name} ({', '.join(f'{c} {TYPES[t]}' for c, t in columns.items())})"
-        )
-        if rows:
-            marks = ", ".join("?" for _ in columns)
-            connection.executemany(
-                f"INSERT INTO {name} VALUES ({marks})", [[row[c] for c in columns] for row in rows]
-            )
-    return connection
 
 
 @dataclass

@@ -8,7 +8,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from apart import database
+from engines.conformance.on_duckdb import created
+from engines.conformance.sites import clinic
 from random_queries import WARDS, random_data, random_query
 
 import dalenius as dp
@@ -29,7 +30,7 @@ def opened(random: Random) -> Table:
         facts["categories"] = {"ward": WARDS}
     relation = random.choice(("add_remove", "zero_out", "replace"))
     return dp.table(
-        database(random_data(random)),
+        created(clinic(random_data(random))),
         table="visits",
         unit=dp.Unit("patient", column="patient", relation=relation),
         budget=dp.Budget(epsilon=1000, delta=1e-4),
@@ -79,7 +80,7 @@ DELTA = Fraction(1, 10**9)
 def small(**facts: Any) -> Table:
     """A table on an account that holds little."""
     return dp.table(
-        database(random_data(Random(1))),
+        created(clinic(random_data(Random(1)))),
         table="visits",
         unit=dp.Unit("patient", column="patient"),
         budget=dp.Budget(epsilon=3, delta=DELTA),

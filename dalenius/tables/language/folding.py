@@ -67,7 +67,7 @@ def folded_sql(dialect: Dialect, source: Relation, fold: Fold | Over, over: str)
     return total if fold.kind == "sum" else f"({total} / NULLIF(COUNT({steps}){over}, 0))"
 
 
-def _in_steps(dialect: Dialect, sql: str, span: Span) -> tuple[str, str]:
+def _in_steps(dialect: Dialect, sql: str, span: Span) -> tuple[str, float]:
     """A real number in whole steps, and the step: a power of two, so that nothing else is rounded."""
     ends, power = span.finite, _STEP
     if ends is None:
@@ -75,7 +75,7 @@ def _in_steps(dialect: Dialect, sql: str, span: Span) -> tuple[str, str]:
     else:
         power = max(math.frexp(float(max(abs(ends[0]), abs(ends[1]))) or 1.0)[1] - _MOST, _LEAST)
     steps = dialect.in_steps(sql, (float(ends[0]), float(ends[1])), math.ldexp(1.0, -power))
-    return steps, dialect.number(math.ldexp(1.0, power))
+    return steps, math.ldexp(1.0, power)
 
 
 def over_steps(dialect: Dialect, source: Relation, function: Over) -> tuple[str, str]:

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from random import Random
 
-import duckdb
 import nasty
 import pytest
-from engines.same import check
+from engines.conformance.integers import check
+from engines.conformance.on_duckdb import created
+from engines.conformance.sites import filled
 from reference import ReferenceEngine
 
 from dalenius.tables.sources.opening import open_source
-
-
-def created(table: nasty.Table) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    columns = ", ".join(f"{name} {kind}" for name, kind in table.types.items())
-    connection.execute(f"CREATE TABLE data (dummy INTEGER{', ' + columns if columns else ''})")
-    if table.data:
-        marks = ", ".join("?" for _ in table.types)
-        connection.executemany(
-            f"INSERT INTO data VALUES (0, {marks})", [list(row.values()) for row in table.data]
-        )
-    return connection
-
 
 PATHS = [(span, room) for span in (1 << 26, 0) for room in (1 << 30, 200)]
 """Units by subtraction or from a list; all rows at once or a few at a time."""
 
 
-@pytest.mark.parametrize("seed", range(160))
+@pytest.mark.parametrize("seed", range(80))
 def test_equal_to_the_reference(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(seed, *PATHS[seed % 4], monkeypatch)
 
@@ -49,7 +37,7 @@ def compare(seed: int, span: int, room: int, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("dalenius.tables.engines.kernel_rows.STRETCH", 7)
     random = Random(seed)
     table = nasty.table(random)
-    with created(table) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
+    with created(filled(table)) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
         engine = open_source(connection, "data", room=room)
         with engine.load(table.rows) as loaded:
             check(random, table, loaded, truth, widest=2**45)

@@ -12,8 +12,9 @@ import duckdb
 import nasty
 import numpy as np
 import pytest
-from engines.same import check
-from engines.test_against_reference import created
+from engines.conformance.integers import check
+from engines.conformance.on_duckdb import created
+from engines.conformance.sites import filled
 from reference import ReferenceEngine
 
 from dalenius.errors import InvalidArgument
@@ -58,7 +59,7 @@ def test_equal_to_the_reference(seed: int) -> None:
     units = ("BIGINT", "INTEGER") if packed else tuple(nasty.UNITS)
     table = nasty.table(random, nasty.PRINTED, units)
     packed = packed and table.rows.units == 1
-    with created(table) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
+    with created(filled(table)) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
         check(random, table, loaded(connection, table, packed=packed), truth)
 
 
@@ -67,7 +68,7 @@ def test_units_that_do_not_fit_beside_a_place_are_counted_too() -> None:
     data = [{"unit_0": unit, "key_0": key} for unit in far for key in ("a", "b", "a")]
     rows = Rows("SELECT unit_0, key_0 FROM data", 1, 1)
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, data, rows)
-    with created(table) as connection, ReferenceEngine(data).load(rows) as truth:
+    with created(filled(table)) as connection, ReferenceEngine(data).load(rows) as truth:
         found, keys = loaded(connection, table, packed=True), [("a",), ("b",)]
         bounding = Bounding("l2", limit=Fraction(2))
         measures = [Measure("rows"), Measure("units")]
@@ -103,7 +104,7 @@ def test_keys_that_python_takes_for_one_are_not_mixed_up() -> None:
     data = [{"unit_0": 7, "key_0": key} for key in (1, 1, 1, 2)]
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "BIGINT"}, data, Rows("SELECT * FROM data", 1, 1))
     bounding = Bounding("l2")
-    with created(table) as connection:
+    with created(filled(table)) as connection:
         rows = loaded(connection, table, packed=False)
         assert rows.shapes([(True,), (2,)], norm="l2", presence=False).sum() == 1
         totals = rows.totals([(1,), (2,)], [Measure("rows")], bounding)
@@ -115,7 +116,7 @@ def test_keys_that_python_takes_for_one_are_not_mixed_up() -> None:
 def test_keys_that_a_column_cannot_hold_are_nobodys(key: Any, kind: str) -> None:
     data = [{"key_0": 2.0**53 if kind == "DOUBLE" else None}]
     table = nasty.Table({"key_0": kind}, data, Rows("SELECT key_0 FROM data", 0, 1))
-    with created(table) as connection:
+    with created(filled(table)) as connection:
         totals = loaded(connection, table, packed=False).totals([(key,)], [Measure("rows")], Bounding("l2"))
     assert totals.tolist() == [[0]]
 

@@ -49,12 +49,13 @@ INSERT INTO nasty VALUES
   '0044-03-15 (BC)', '1970-01-01', 'z', INTERVAL 5 DAY),
  (-3, 3, -2.5, 3.5, ' 12 ', 'sad', FALSE, '0001-01-02', '1969-12-31 23:59:59', '1969-12-31', 'q', NULL),
  (100000, 12, 1e19, 12, repeat('a', 70000), 'sad', TRUE, '1582-10-10', '1582-10-10', '1582-10-10', 'q', NULL);
+CREATE OR REPLACE TABLE nasty AS SELECT row_number() OVER () - 1 AS line, * FROM nasty;
 """
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """The table `nasty`."""
+    """The table `nasty`, with the number of each `line`."""
     found = duckdb.connect()
     found.execute(_DATA)
     return found

@@ -196,9 +196,9 @@ class Dialect(ABC):
         """
         return None
 
-    def total(self, sql: str, step: str) -> str:
-        """Whole steps, which `sql` sums, as a real number."""
-        return f"({self.as_real(sql, 'integer')} * {step})"
+    def total(self, sql: str, step: float) -> str:
+        """Whole steps, each a power of two, which `sql` sums, as a real number."""
+        return f"({self.as_real(sql, 'integer')} * {self.number(step)})"
 
     def extreme(self, kind: str, sql: str, type_: ExpressionType, over: str) -> str:
         """The least or the greatest value: `kind` is min or max."""

@@ -6,6 +6,7 @@ the connection that change what is printed or read are the engine's to make: `en
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -184,9 +185,15 @@ class Postgres(Dialect):
         total = f"SUM({sql}){over}"
         return f"CASE WHEN {total} BETWEEN {LEAST} AND {MOST} THEN CAST({total} AS bigint) END"
 
-    def total(self, sql: str, step: str) -> str:
-        """See `Dialect`."""
-        return bound(REAL["multiply"], self.as_real(sql, "integer"), step)
+    def total(self, sql: str, step: float) -> str:
+        """See `Dialect`. Nothing is bound here: in a subquery, a window would be of one row."""
+        whole = self.as_real(sql, "integer")
+        product = f"({whole} * {self.number(step)})"
+        if step <= 1:
+            return product
+        most = self.number(math.ldexp(1.0, 1025 - math.frexp(step)[1]))
+        far = f"CASE WHEN {whole} > {ZERO} THEN {INFINITY} WHEN {whole} < {ZERO} THEN {BELOW} END"
+        return f"CASE WHEN abs({whole}) < {most} THEN {product} ELSE {far} END"
 
     def median(self, sql: str, over: str) -> str:
         """See `Dialect`. Over no window: see `gathered`."""
@@ -206,7 +213,7 @@ class Postgres(Dialect):
         return super().extreme(kind, sql, type_, over)
 
     def in_steps(self, sql: str, ends: tuple[float, float], scale: float) -> str:
-        """See `Dialect`."""
+        """See `Dialect`. GREATEST takes no notice of NULL, which stays what it is."""
         low, high = (self.number(end) for end in ends)
         held = f"LEAST(GREATEST({{0}}, {low}), {high})"
         steps = rounded(f"({held} * {self.number(scale)})")
@@ -215,7 +222,7 @@ class Postgres(Dialect):
             whole = f"CASE WHEN abs({held}) < {self.number(_FULL / scale)} THEN CAST({whole} AS numeric) "
             whole += f"ELSE {_FAR.format(f'({held} * {self.number(scale)})')} END"
         far = f"abs({held}) >= {self.number(0.25 / scale)}"
-        return bound(f"CASE WHEN {far} THEN {whole} WHEN {{0}} IS NOT NULL THEN 0 END", sql)
+        return bound(f"CASE WHEN {{0}} IS NULL THEN NULL WHEN {far} THEN {whole} ELSE 0 END", sql)
 
     def _round(
         self, sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]

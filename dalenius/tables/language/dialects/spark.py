@@ -186,7 +186,7 @@ class Spark(Dialect):
         return self.within(f"CAST({sql} AS {self.types[target]})", target)
 
     def read(self, sql: str, type_: ExpressionType) -> str:
-        """See `Dialect`. A text that is no UTF-8 is NULL."""
+        """See `Dialect`. A text that is no UTF-8 is NULL; a date may be so far off that it has no moment."""
         if type_ == "other":
             return f"CASE WHEN {sql} IS NOT NULL THEN TRUE END"
         if type_ == "text":
@@ -194,6 +194,9 @@ class Spark(Dialect):
         if type_ == "integer":
             return f"try_cast({sql} AS BIGINT)"
         cast = f"CAST({sql} AS {self.types[type_]})"
+        if type_ == "moment":
+            near = f"CAST({sql} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+            return f"CASE WHEN {near} THEN {cast} END"
         return self.settled(cast) if type_ == "real" else self.within(cast, type_)
 
     def identity(self, sql: str, type_: ExpressionType) -> str:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from engines.postgres.bases import ROWS, Base
-from postgres_server import Server, postgres
-
-__all__ = ["postgres"]
+from postgres_server import Server
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A session of its own that something happens to: an executor is killed, or there is no room on the disk.
+"""A session of its own, one of whose executors is killed.
 
 Prints what became of a question, and whether another can be asked afterwards.
 """
@@ -6,7 +6,6 @@ Prints what became of a question, and whether another can be asked afterwards.
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 import threading
@@ -19,8 +18,6 @@ from dalenius.tables.engines.spark import open_spark
 from dalenius.tables.rows import Rows
 
 ROWS = 300_000
-ROOM = 1 << 18
-"""The bytes that a file may have where the disk is full."""
 QUESTION = Rows("SELECT a AS unit_0, k AS key_0 FROM data", 1, 1)
 
 
@@ -73,22 +70,14 @@ def kill_one(killed: list[int]) -> None:
         killed.append(one)
 
 
-def main(what: str, folder: str) -> None:
-    if what == "full":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
-    spark = started("local-cluster[2,1,512]" if what == "killed" else "local[2]", folder)
-    slow = (
-        "sha2(repeat(cast(id AS STRING), 2000), 256)" if what == "killed" else "sha2(cast(id AS STRING), 256)"
-    )
-    data = spark.range(ROWS, numPartitions=8).selectExpr(
-        "id % 1000 AS a", f"length({slow}) AS k", f"{slow} AS t"
-    )
+def main(folder: str) -> None:
+    spark = started("local-cluster[2,1,512]", folder)
+    slow = "length(sha2(repeat(cast(id AS STRING), 2000), 256))"
+    data = spark.range(ROWS, numPartitions=8).selectExpr("id % 1000 AS a", f"{slow} AS k")
     engine, killed = open_spark(data, "data"), list[int]()
-    if what == "killed":
-        threading.Thread(target=kill_one, args=(killed,), daemon=True).start()
+    threading.Thread(target=kill_one, args=(killed,), daemon=True).start()
     try:
-        asked = QUESTION if what == "killed" else Rows("SELECT a AS unit_0, t AS key_0 FROM data", 1, 1)
-        with engine.load(asked) as loaded:
+        with engine.load(QUESTION) as loaded:
             print("answer", sum(loaded.holders(most=1, salt=bytes(32)).values()), len(killed))
     except QueryFailed as failed:
         print("failed", failed.__context__ is None)

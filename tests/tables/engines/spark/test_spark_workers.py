@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -11,7 +12,8 @@ import nasty
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines.spark.spark_tables import opened, seen
+from engines.conformance.on_spark import SparkSite
+from engines.conformance.sites import loaded, seen
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import ReferenceEngine
@@ -112,13 +114,12 @@ def found(spark: Any, table: nasty.Table, random: Random) -> list[Any]:
     measures, bounding = nasty.measures(random, table, 2**30), nasty.bounding(random)
     measures = [one for one in measures if one.kind != "distinct"]
     bounding = replace(bounding, groups=None)
-    engine, rows = opened(spark, table)
-    with ReferenceEngine(seen(table)).load(table.rows) as truth, engine.load(rows) as loaded:
-        both = (truth, loaded)
+    with closing(SparkSite(spark.newSession())) as site, ExitStack() as open_now:
+        truth = open_now.enter_context(ReferenceEngine(seen(table).data).load(table.rows))
+        both = (truth, open_now.enter_context(loaded(site, table)))
         answers = [[one.shapes(keys, norm="l2", presence=False) for one in both]]
         answers += [[one.magnitudes(column) for one in both] for column in range(table.rows.values)]
         answers += [[one.totals(keys, measures, bounding) for one in both]]
-    engine.close()
     return answers
 
 
@@ -134,7 +135,12 @@ def some_table(units: tuple[str, ...]) -> nasty.Table:
 def test_units_of_every_type_travel(spark: Any, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
     really = spark_kept.Kept.worked
-    monkeypatch.setattr(spark_kept.Kept, "worked", lambda *given: (used.append(1), really(*given))[1])
+
+    def worked(*given: Any) -> list[Any]:
+        used.append(given)
+        return really(*given)
+
+    monkeypatch.setattr(spark_kept.Kept, "worked", worked)
     for truth, ours in found(spark, some_table((unit,)), Random(unit)):
         assert (truth == ours).all()
     assert len(used) >= 3

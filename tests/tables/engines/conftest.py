@@ -1,13 +1,16 @@
-"""One session for all tests of Spark."""
+"""A session of Spark, and the sites of the conformance suite."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from engines.conformance.on_duckdb import DuckdbSite
+from engines.conformance.sites import SITES, Site
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -46,3 +49,20 @@ def small(spark: Any) -> Any:
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     return session
+
+
+@pytest.fixture(scope="module", params=SITES)
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Each engine in turn."""
+    if request.param == "duckdb":
+        yield DuckdbSite()
+    elif request.param == "postgres":
+        from engines.conformance.on_postgres import PostgresSite
+
+        with closing(PostgresSite(request.getfixturevalue("postgres"))) as found:
+            yield found
+    else:
+        from engines.conformance.on_spark import SparkSite
+
+        with closing(SparkSite(request.getfixturevalue("small"))) as found:
+            yield found

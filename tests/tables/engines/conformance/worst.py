@@ -1,15 +1,39 @@
-"""The worst values of every type, in Spark: row by row what `language.nasty` has in DuckDB."""
+"""The worst values of `language.nasty`, line by line, as PostgreSQL and Spark have them."""
 
 from __future__ import annotations
 
-from typing import Any
-
+POSTGRES = """
+SET timezone = 'UTC';
+CREATE TYPE mood AS ENUM ('', 'sad', '1e999');
+CREATE TABLE nasty (line int, i bigint, h numeric(39), x float8, d numeric(38, 10), t text, e mood, b boolean,
+                    day date, m timestamp, z timestamptz, blob bytea, span interval);
+INSERT INTO nasty VALUES
+ (0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+ (1, 0, 0, 0, 0, '', '', TRUE, '0001-01-01', '0001-01-01', '0001-01-01', '', INTERVAL '0 day'),
+ (2, -9223372036854775808, -170141183460469231731687303715884105727, '-inf',
+  -9999999999999999999999999999.9999999999, 'NaN', 'sad', FALSE, '-infinity', '-infinity', '-infinity',
+  '\\x00ff', INTERVAL '-2147483648 months'),
+ (3, 9223372036854775807, 170141183460469231731687303715884105727, 'inf',
+  9999999999999999999999999999.9999999999, '99999-01-01', '1e999', TRUE, 'infinity', 'infinity', 'infinity',
+  'abc', INTERVAL '178000000 years'),
+ (4, -1, 18446744073709551615, 'nan', 0.0000000001, '2024-02-30', 'sad', NULL, '5874897-12-31',
+  '294276-12-31 23:59:59.999999', '290000-01-01', 'e', INTERVAL '1 month'),
+ (5, 1, 1, '-0.0', 1, '9223372036854775808', '', FALSE, '9999-12-31', '9999-12-31 23:59:59.999999',
+  '9999-12-31', 'x', INTERVAL '30 days'),
+ (6, 7, -7, 1.7976931348623157e308, -0.5, 'İß🙂é%_\\', '', TRUE, '2024-02-29', '2024-02-29 12:34:56.789',
+  '2024-02-29 23:59:59.999', 'y', INTERVAL '-1 microsecond'),
+ (7, 2147483648, 4294967296, 5e-324, 2.5, '2024-01-01 00:00:00 Europe/Nowhere', 'sad', TRUE,
+  '4713-01-01 BC', '0044-03-15 BC', '1970-01-01', 'z', INTERVAL '5 days'),
+ (8, -3, 3, -2.5, 3.5, ' 12 ', 'sad', FALSE, '0001-01-02', '1969-12-31 23:59:59', '1969-12-31', 'q', NULL),
+ (9, 100000, 12, 1e19, 12, repeat('a', 70000), 'sad', TRUE, '1582-10-10', '1582-10-10', '1582-10-10',
+  'q', NULL);
+"""
 _MANY, _FEW = (f"CAST('{sign}{'9' * 38}' AS DECIMAL(38, 0))" for sign in ("", "-"))
 _MOST, _LEAST = (f"CAST('{sign}{'9' * 28}.{'9' * 10}' AS DECIMAL(38, 10))" for sign in ("", "-"))
 _LATE, _EARLY = (f"date_add(DATE '2024-01-01', {days})" for days in (10**9, -(10**9)))
 _LONG_AGO, _FAR_OFF = (f"timestamp_micros({micros}L)" for micros in (-(2**63), 2**63 - 1))
 _LAST = "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
-COLUMNS: dict[str, tuple[str, ...]] = {
+_COLUMNS: dict[str, tuple[str, ...]] = {
     "i BIGINT": (
         "NULL", "0", "-9223372036854775808L", "9223372036854775807L", "-1", "1", "7", "2147483648", "-3",
         "100000",
@@ -52,13 +76,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "NULL",
     ),
 }  # fmt: skip
-
-
-def nasty(spark: Any) -> Any:
-    """The table as a DataFrame, with the number of each row."""
-    lines = []
-    for row in range(10):
-        cells = (f"CAST({cells[row]} AS {name.partition(' ')[2]})" for name, cells in COLUMNS.items())
-        named = (f"{cell} AS {name.partition(' ')[0]}" for cell, name in zip(cells, COLUMNS, strict=True))
-        lines.append(f"SELECT {row} AS number, {', '.join(named)}")
-    return spark.sql(" UNION ALL ".join(lines))
+SPARK_TYPES = {"line": "INT"} | {name.partition(" ")[0]: name.partition(" ")[2] for name in _COLUMNS}
+SPARK = [
+    [
+        f"{line}",
+        *(f"CAST({cells[line]} AS {name.partition(' ')[2]})" for name, cells in _COLUMNS.items()),
+    ]
+    for line in range(10)
+]
