@@ -231,10 +231,10 @@ def test_a_file_that_may_only_be_read(folder: Path, state: State, fill: Fill, in
 
     def as_nobody() -> str:
         os.setuid(65534)
-        bookkeeper = SqliteStore(path)
-        seen = len(state(bookkeeper)[0])
+        reader = SqliteStore(path)
+        seen = len(state(reader)[0])
         try:
-            fill(bookkeeper, 1)
+            fill(reader, 1)
         except LedgerReadOnly as error:
             return f"{seen} {error.remedy}"
         return "written"
