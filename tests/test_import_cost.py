@@ -39,6 +39,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dalenius",
         "import dalenius.learn",
         "import dalenius.learn.tabular",
+        "import dalenius.local",
         "import dalenius.losses",
         "import dalenius.privacy",
         "import dalenius.noise",

@@ -219,11 +219,10 @@ def _nested(value: Mapping[str, Any]) -> Any:
 
 
 def _load_all() -> None:
-    """Kinds are known once their modules are imported."""
-    import dalenius.mechanisms as package
-
-    for module in iter_modules(package.__path__):
-        import_module(f"dalenius.mechanisms.{module.name}")
+    """Kinds are known once their modules are imported; those of `local`, a layer above, by its name."""
+    for name in ("dalenius.mechanisms", "dalenius.local"):
+        for module in iter_modules(import_module(name).__path__):
+            import_module(f"{name}.{module.name}")
 
 
 def _malformed(reason: str) -> InvalidArgument:

@@ -10,6 +10,14 @@ import pytest
 
 from dalenius.errors import InvalidArgument
 from dalenius.learn.pate import ConfidentGNMax, GNMax
+from dalenius.local import (
+    HadamardResponse,
+    KaryResponse,
+    LocalHashing,
+    ProjectiveResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from dalenius.mechanisms import (
     BoundedMean,
     BoundedSum,
@@ -60,8 +68,11 @@ MECHANISMS: dict[str, Mechanism] = {
     "exponential": Exponential(scale=2, sensitivity=1, monotone=True, grid=Grid(-3)),
     "gaussian": Gaussian(scale=0.1, sensitivity=Sensitivity(l0=9, l2=1, relation="replace"), grid=Grid(-30)),
     "gnmax_labels": GNMax(scale=Fraction(81, 2), queries=1000, relation="replace"),
+    "hadamard_response": HadamardResponse(domain=100, ratio=Fraction(27, 10), blocks=2),
     "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
+    "kary_response": KaryResponse(domain=5, ratio=3, relation="zero_out"),
     "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
+    "local_hashing": LocalHashing(domain=1000, ratio=Fraction(8, 3), values=4),
     "marginals": Marginals(
         columns={"sex": 2, "region": 16}, marginals=[["sex", "region"], ["sex"]], scale=5, weights=[1, 0.5]
     ),
@@ -71,6 +82,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "private_selection": PrivateSelection(
         base=Laplace(scale=1, sensitivity=2, **WHOLE), stop=0.25, shape=0.5
     ),
+    "projective_response": ProjectiveResponse(domain=1000, ratio=50, order=53),
     "propose_test_release": ProposeTestRelease(
         mechanism=Gaussian(scale=2, sensitivity=1, grid=Grid(-3)), test_scale=1, threshold=4
     ),
@@ -89,9 +101,11 @@ MECHANISMS: dict[str, Mechanism] = {
     "smooth_median": SmoothMedian(epsilon=1, ratio=0.75, scale=2, lower=0, upper=64, grid=Grid(0)),
     "sparse_vector": SparseVector(scale=2, threshold_scale=1, sensitivity=1, threshold=5, **WHOLE),
     "staircase": Staircase(epsilon=1, width=2, sensitivity=5, **WHOLE),
+    "subset_selection": SubsetSelection(domain=20, ratio=3, chosen=5),
     "thresholdout": Thresholdout(records=10, scale=Fraction(1, 15), threshold=0.2, grid=Grid(0)),
     "top_k": TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)),
     "truncated_laplace": TruncatedLaplace(scale=3, bound=8, sensitivity=3, **WHOLE),
+    "unary_encoding": UnaryEncoding(domain=8, own=Fraction(1, 2), other=Fraction(1, 4)),
     "variance": Variance(lower=0, upper=2, scale=4, per_unit=3, grid=Grid(-6)),
 }
 

@@ -1,0 +1,169 @@
+"""`Randomizer`: what runs on a device. It turns one person's value into one private report.
+
+A randomizer is a mechanism: a frozen value whose parameters are exact and public, so that its reports can be
+audited, charged and written down like any other. It holds no secret of the server. A report is ε-locally
+private: whatever the value, each report is at most e^ε times likelier than with any other value, with no
+curator to be trusted. Who reports, and how often, is not hidden; so neighbours differ in the value
+(`replace`, or `zero_out` where no value counts as a fixed one).
+
+The server needs of a report only a sum: `tally` gives whole numbers that are added up over reports, in any
+order and on any number of machines, and `estimates` reads the sum. What is not in the domain counts as a
+fixed value, which each randomizer names: no error depends on a value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.arithmetic import workprec
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.local.estimator import Estimator
+from dalenius.local.reports import Format, Reports, Rows
+from dalenius.mechanisms.mechanism import Mechanism, Payer
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.unit import Relation, Unit, read_relation
+from dalenius.profiles.balls import ball, lower
+from dalenius.release import Cell, Release
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+CHUNK, LONG = 1 << 17, 1 << 22
+"""Numbers that are drawn at a time, so that they stay near the processor; where reports have many, more."""
+SHORT_OF = 1 - Fraction(1, 2**50)
+MOST_RATIO = 2**60
+"""A report that tells more than this tells everything."""
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What a sum of reports says: columns of a release, their measures, and notes for its receipt."""
+
+    columns: Mapping[str, Sequence[Cell]]
+    measures: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Randomizer(Mechanism):
+    """A value becomes a report. See the module."""
+
+    _: KW_ONLY
+    relation: Relation = "replace"
+
+    def __post_init__(self) -> None:
+        if read_relation(self.relation) == "add_remove":
+            raise NotSound(
+                "Every person's report is a row: who takes part is not hidden, so add_remove does not hold.",
+                remedy='Use relation="replace", or "zero_out" with a null value for who does not take part.',
+            )
+
+    # The device.
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Below what the numbers of a report are, and how many there are."""
+
+    @abstractmethod
+    def read(self, values: Any) -> NDArray[Any]:
+        """Values as an array with a row for each person, whatever is in them."""
+
+    @abstractmethod
+    def randomize(self, values: NDArray[Any]) -> Rows:
+        """A report of each value that was read."""
+
+    @cached_property
+    def format(self) -> Format:
+        """What its reports look like."""
+        below, fields = self.shape
+        return Format(hashlib.sha256(self.to_json().encode()).digest()[:16], below, fields)
+
+    @property
+    def bits(self) -> int:
+        """Of one report."""
+        return self.format.bits
+
+    def encode(self, values: Any) -> Reports:
+        """A private report of each person's value."""
+        read, form = self.read(values), self.format
+        rows, step = np.empty((len(read), form.fields), form.kind), _at_once(form.fields)
+        for start in range(0, len(read), step):
+            part = self.randomize(read[start : start + step])
+            rows[start : start + step] = part.reshape(-1, form.fields)
+        return Reports(form, rows)
+
+    # The server.
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many numbers a tally has."""
+
+    @abstractmethod
+    def tally(self, rows: Rows) -> Ints:
+        """The sum over reports of what the estimate needs."""
+
+    @abstractmethod
+    def estimates(self, tally: Ints, count: int) -> Estimates:
+        """What the tally of so many reports says."""
+
+    def estimator(
+        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+    ) -> Estimator:
+        """Collects reports. One report of each person is charged now, where there is an account."""
+        return Estimator.start(self, account, unit=unit, by=by, purpose=purpose)
+
+    def released(self, found: Estimates, unit: Unit | None) -> Release:
+        """Estimates as a release, whose receipt is that of one report of each person."""
+        return self._released(found.columns, found.measures, unit).bounded("one report of each", *found.notes)
+
+    # What a mechanism has.
+
+    def release(self, value: Any, *, unit: Unit | None = None) -> Release:
+        """The reports themselves: numbers, or where a report has several, their bytes in hexadecimal."""
+        rows = self.encode(value).rows
+        column: list[Cell] = rows[:, 0].tolist() if rows.shape[1] == 1 else [_digits(row) for row in rows]
+        return self._released({"report": column}, ("report",), unit)
+
+    def sample(self, value: Any, size: int) -> NDArray[Any]:
+        """Reports of one public value: numbers, or rows of them."""
+        rows = self.randomize(np.repeat(self.read([value]), size, axis=0))
+        return rows[:, 0] if rows.ndim == 2 and rows.shape[1] == 1 else rows
+
+
+def _at_once(fields: int) -> int:
+    """Reports that are drawn at a time."""
+    return CHUNK if fields == 1 else max(LONG // fields, 1)
+
+
+def _digits(row: Rows) -> str:
+    return row.astype(row.dtype.newbyteorder(">")).tobytes().hex()
+
+
+def ratio_of(epsilon: Number) -> Fraction:
+    """A rational number that is below e^ε, by less than a part in 2^49: how much likelier a report may be."""
+    limit = numbers.epsilon(epsilon)
+    with workprec(192):
+        most = lower(ball(min(limit, Fraction(50))).exp())
+    return max(min(Fraction(most) * SHORT_OF, Fraction(MOST_RATIO)), Fraction(1))
+
+
+def read_ratio(value: object, name: str) -> Fraction:
+    """A likelihood ratio above 1."""
+    found = numbers.at_least(value, name, 1)
+    if not 1 < found <= MOST_RATIO:
+        raise InvalidArgument(
+            f"{name} must be above 1 and at most 2^60.",
+            remedy="Use calibrate(epsilon=...), which chooses it.",
+        )
+    return found
