@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import dalenius
 from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
-from dalenius.tables.engines.spark_workers import version
+from dalenius.tables.engines.spark_workers import code, tell
 
 _able: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def able(context: Any, session: Any) -> bool:
-    """Whether workers have this version of Dalenius; tried once for each context of Spark."""
+    """Whether workers have the same Dalenius; tried once for each context of Spark."""
     if context not in _able:
         _able[context] = _tried(context, session)
     return _able[context]
@@ -26,10 +25,10 @@ def able(context: Any, session: Any) -> bool:
 
 def _tried(context: Any, session: Any) -> bool:
     try:
-        found = asked(context, lambda: worked(session.range(1), version, "version STRING").collect())
+        found = asked(context, lambda: worked(session.range(1), tell, "code STRING").collect())
     except QueryFailed:
         return False
-    return [row.version for row in found] == [dalenius.__version__]
+    return [row.code for row in found] == [code()]
 
 
 def worked(frame: Any, work: Callable[..., Any], schema: str) -> Any:

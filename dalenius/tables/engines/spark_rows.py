@@ -1,7 +1,7 @@
 """`SparkRows`: the methods of `Loaded` in Spark, by Python workers on the executors where these can.
 
 SQL does all of it, and Python what it can do much faster: adding up by unit, for which Spark would sort and
-join rows. It takes workers that have this very version of Dalenius, and units that are whole numbers, texts,
+join rows. It takes workers that have the very same Dalenius, and units that are whole numbers, texts,
 dates or moments. Private keys, sampled groups and distinct values stay with SQL. The integers are the same.
 """
 
