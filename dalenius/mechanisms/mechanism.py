@@ -219,8 +219,8 @@ def _nested(value: Mapping[str, Any]) -> Any:
 
 
 def _load_all() -> None:
-    """Kinds are known once their modules are imported; those of `local`, a layer above, by its name."""
-    for name in ("dalenius.mechanisms", "dalenius.local"):
+    """Kinds are known once their modules are imported; those of layers above by their names."""
+    for name in ("dalenius.mechanisms", "dalenius.local", "dalenius.streams"):
         for module in iter_modules(import_module(name).__path__):
             import_module(f"{name}.{module.name}")
 

@@ -52,6 +52,16 @@ from dalenius.mechanisms import (
 from dalenius.mechanisms.mechanism import _load_all
 from dalenius.privacy.quantized import Grid
 from dalenius.privacy.sensitivity import Sensitivity
+from dalenius.streams import (
+    ContinualSum,
+    DecayedSum,
+    DistinctCount,
+    HeavyHitters,
+    PanPrivateCount,
+    PanPrivateDensity,
+    TreeSum,
+    WindowSum,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 WHOLE: dict[str, Any] = {"grid": Grid(0), "exact": True}
@@ -62,13 +72,21 @@ MECHANISMS: dict[str, Mechanism] = {
     "confident_gnmax_labels": ConfidentGNMax(
         threshold=200, test_scale=150, scale=40, queries=640, answers=286
     ),
+    "continual_sum": ContinualSum(
+        horizon=100, scale=9, decays=[0, Fraction(1, 2)], scales=[Fraction(1, 4)] * 2, largest=3, most=2
+    ),
     "covariance": Covariance(lower=[0, -1], upper=[1, 2.5], scale=4, noise="laplace", bits=10),
+    "decayed_sum": DecayedSum(
+        horizon=50, decay=Fraction(9, 10), scale=4, decays=[0], scales=[Fraction(1, 4)], categories=7
+    ),
     "discrete_gaussian": DiscreteGaussian(scale=4, sensitivity=Sensitivity(l0=3, linf=2), **WHOLE),
+    "distinct_count": DistinctCount(epsilon=1, buckets=64, levels=20, salt=5),
     "evaluation": Evaluation(classes=("no", "01", 7), scale=2, answer="confusion", relation="replace"),
     "exponential": Exponential(scale=2, sensitivity=1, monotone=True, grid=Grid(-3)),
     "gaussian": Gaussian(scale=0.1, sensitivity=Sensitivity(l0=9, l2=1, relation="replace"), grid=Grid(-30)),
     "gnmax_labels": GNMax(scale=Fraction(81, 2), queries=1000, relation="replace"),
     "hadamard_response": HadamardResponse(domain=100, ratio=Fraction(27, 10), blocks=2),
+    "heavy_hitters": HeavyHitters(epsilon=Fraction(1, 2), delta=1e-6, counters=30),
     "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
     "kary_response": KaryResponse(domain=5, ratio=3, relation="zero_out"),
     "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
@@ -77,6 +95,10 @@ MECHANISMS: dict[str, Mechanism] = {
         columns={"sex": 2, "region": 16}, marginals=[["sex", "region"], ["sex"]], scale=5, weights=[1, 0.5]
     ),
     "noisy_threshold": NoisyThreshold(scale=1, threshold=9, noise="gaussian"),
+    "pan_private_count": PanPrivateCount(horizon=1000, state_scale=10, output_scale=20, largest=2),
+    "pan_private_density": PanPrivateDensity(
+        items=500, state_epsilon=Fraction(1, 2), answer_epsilon=Fraction(1, 3), answers=2, intrusions=1
+    ),
     "partition_selection": PartitionSelection(epsilon=1, delta=1e-6, keys=2),
     "permute_and_flip": PermuteAndFlip(scale=2, sensitivity=0.5, grid=Grid(-8)),
     "private_selection": PrivateSelection(
@@ -104,9 +126,11 @@ MECHANISMS: dict[str, Mechanism] = {
     "subset_selection": SubsetSelection(domain=20, ratio=3, chosen=5),
     "thresholdout": Thresholdout(records=10, scale=Fraction(1, 15), threshold=0.2, grid=Grid(0)),
     "top_k": TopK(count=2, scale=2, sensitivity=1, grid=Grid(0)),
+    "tree_sum": TreeSum(scale=8, horizon=64, law="laplace", estimator="full", separation=4, most=3),
     "truncated_laplace": TruncatedLaplace(scale=3, bound=8, sensitivity=3, **WHOLE),
     "unary_encoding": UnaryEncoding(domain=8, own=Fraction(1, 2), other=Fraction(1, 4)),
     "variance": Variance(lower=0, upper=2, scale=4, per_unit=3, grid=Grid(-6)),
+    "window_sum": WindowSum(window=24, scale=6, largest=10),
 }
 
 

@@ -1,0 +1,233 @@
+"""Rounded running sums of filtered Gaussians, exactly, with d numbers of memory.
+
+Let N_0, N_1, … be independent real Gaussians of deviation `scale`, and C(x) = 1 + Σ_j ω_j x/(1 − θ_j x) with
+0 ≤ θ_j < 1, ω_j > 0, Σω_j ≤ 1. Drawn are, half up and of the real numbers themselves,
+
+    increments   R_t = round(y_t·2^shift),   y = C⁻¹N
+    sums         R_t = round(Z_t·2^shift),   Z_t = y_0 + … + y_t.
+
+How. 1/C = 1 − Σ_j w_j x/(1 − m_j x), where the m_j < θ_j interlace the θ_j: the zeros of
+g(m) = Σ_j ω_j/(θ_j − m) − 1, which rises from pole to pole; w_j = 1/g′(m_j). With U_t = m_j·U_{t−1} + N_t
+for each j, and V_t the sum of all N, y_t = N_t − Σw_j U_{j,t−1} and Z_t = βV_t + Σγ_j U_{j,t}, with
+γ_j = w_j/(1 − m_j), β = 1/C(1). Each N is known by its cell, a rounded Gaussian on steps of a fine grid, and
+U and V are held in floats. Let u = 2⁻⁵³, a pole be known to δ, τ = min(t + 1, 1/(1 − |m|)), and |N| and |U|
+up to here be at most H and M. Then a computed U is off by at most
+
+    2.1uMτ (two roundings a step) + 1.1δτ²H (the pole) + ½τ (the cell),
+
+and the weighted sum by its weights times that and d + 8 roundings of its terms. Where everything within this
+distance rounds to one integer, this is it. Elsewhere, hardly once in a million, the sum is made again from
+the first step on in balls, with further bits of each place in its cell as far as they are needed: the answer
+is that of exact arithmetic, and when it is slow is decided by noise alone. (docs/proofs/buffered.md)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.arithmetic import arb, workprec
+from dalenius.errors import InvalidArgument
+from dalenius.noise.filtered import real
+from dalenius.noise.gaussian import RoundedGaussian
+from dalenius.noise.law import Ints
+from dalenius.noise.lazy import GUARD, STEP, ball
+from dalenius.noise.sampler import Sampler
+from dalenius.noise.stream import StreamKey
+
+Floats = NDArray[np.float64]
+FINE = 46
+"""Cells are so small that `scale` has from 2⁴⁵ to 2⁴⁶ of them."""
+BLOCK = 4096
+"""Numbers that are drawn at a time, as far as that is at least `LEAST` steps."""
+LEAST = 64
+CELLS, FURTHER = 1, 6
+"""The first numbers of the paths of streams."""
+U = 2.0**-53
+BITS = 128
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The filter of C⁻¹ for C with these `decays` θ and `scales` ω; `summed` for sums of it."""
+
+    decays: tuple[Fraction, ...]
+    scales: tuple[Fraction, ...]
+    summed: bool = True
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.decays)
+        ends = [*ordered, Fraction(1)]
+        rising = all(ends[k] < ends[k + 1] for k in range(len(ordered)))
+        if not (ordered and ordered[0] >= 0 and rising and min(self.scales) > 0 and sum(self.scales) <= 1):
+            raise InvalidArgument(
+                "decays must differ and be from 0 to below 1, scales be above 0 and at most 1 together.",
+                remedy="Leave out what has no scale, and join what has the same decay.",
+            )
+
+    def poles(self, bits: int) -> list[arb]:
+        """The m_j, then 1 for the sum, to about so many bits: by signs of g, which are proved."""
+        found = []
+        ends = [Fraction(-1), *sorted(self.decays)]
+        for low, high in pairwise(ends):
+            found.append(self._zero(low, high, bits))
+        return [*found, arb(1)] if self.summed else found
+
+    def _zero(self, low: Fraction, high: Fraction, bits: int) -> arb:
+        """Halve the interval; g rises on it from below zero (at −1: from at most zero) to infinity."""
+        left, right = ball(low), ball(high)
+        for _ in range(bits):
+            middle = ((left + right) / 2).mid()
+            height = self._g(middle)
+            if height < 0:
+                left = middle
+            elif height > 0:
+                right = middle
+            else:
+                break
+        return left.union(right)
+
+    def _g(self, m: arb) -> arb:
+        pairs = zip(self.scales, self.decays, strict=True)
+        return sum((ball(scale) / (ball(decay) - m) for scale, decay in pairs), arb(-1))
+
+    def gains(self, poles: Sequence[arb]) -> list[arb]:
+        """What the U are weighted by: γ_j and β, or −w_j."""
+        weights = [self._weight(m) for m in poles[: len(self.decays)]]
+        if not self.summed:
+            return [-w for w in weights]
+        pairs = zip(self.scales, self.decays, strict=True)
+        whole = 1 + sum((scale / (1 - decay) for scale, decay in pairs), Fraction(0))
+        return [*(w / (1 - m) for w, m in zip(weights, poles, strict=False)), ball(1 / whole)]
+
+    def _weight(self, m: arb) -> arb:
+        pairs = zip(self.scales, self.decays, strict=True)
+        return 1 / sum((ball(scale) / (ball(decay) - m) ** 2 for scale, decay in pairs), arb(0))
+
+    @cached_property
+    def floats(self) -> tuple[Floats, Floats, Floats]:
+        """Poles, gains, and how far poles may be from the truth; gains are within u of it, relatively."""
+        with workprec(2 * BITS):
+            poles = self.poles(BITS)
+            gains = self.gains(poles)
+        near = np.array([float(m.mid()) for m in poles])
+        off = np.array([0.0 if m == 1 else U + 2 * float(m.rad()) for m in poles])
+        return near, np.array([float(a.mid()) for a in gains]), off
+
+
+class Running:
+    """Blocks of rounded sums for `width` independent streams, one after the other."""
+
+    def __init__(
+        self, buffers: Buffers, scale: Fraction, key: StreamKey, width: int = 1, shift: int = 0
+    ) -> None:
+        self.buffers, self.key, self.width, self.shift = buffers, key, width, shift
+        self.steps = block_steps(width)
+        self.fine = FINE - math.ceil(math.log2(scale))
+        self.law = scale * Fraction(2) ** self.fine
+        self.poles, self.gains, self._off = buffers.floats
+        self._held = np.zeros((len(self.poles), width))
+        self._most, self._highest, self.blocks, self.settled = np.zeros(len(self.poles)), 0.0, 0, 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of what is carried from block to block."""
+        return self._held.nbytes + self._most.nbytes
+
+    def cells(self, block: int) -> Ints:
+        """Those of one block."""
+        found = np.empty(self.steps * self.width, np.int64)
+        _sampler(self.law).fill(found, self.key.stream(CELLS, block))
+        return found.reshape(self.steps, self.width)
+
+    def next(self) -> Ints:
+        """The integers of the next block, one row a step."""
+        from scipy.signal import lfilter
+
+        cells = self.cells(self.blocks).astype(np.float64)
+        self._highest = max(self._highest, float(np.abs(cells).max()))
+        total = np.zeros_like(cells) if self.buffers.summed else cells.copy()
+        for j, (pole, gain) in enumerate(zip(self.poles, self.gains, strict=True)):
+            out, _ = lfilter([1.0], [1.0, -pole], cells, axis=0, zi=pole * self._held[j][None])
+            self._most[j] = max(self._most[j], float(np.abs(out).max()))
+            if self.buffers.summed:
+                total += gain * out
+            else:
+                total[1:] += gain * out[:-1]
+                total[0] += gain * self._held[j]
+            self._held[j] = out[-1]
+        return self._rounded(total)
+
+    def _rounded(self, total: Floats) -> Ints:
+        first = self.blocks * self.steps
+        self.blocks += 1
+        unit = 2.0 ** (self.shift - self.fine)
+        places = total * unit + 0.5
+        whole = np.floor(places)
+        rest, margin = (
+            places - whole,
+            self._margin(first + self.steps) * unit + U * float(np.abs(places).max()),
+        )
+        found = whole.astype(np.int64)
+        for step, column in np.argwhere((rest <= margin) | (rest >= 1 - margin)).tolist():
+            found[step, column] = self._exact(first + step, column)
+            self.settled += 1
+        return found
+
+    def _margin(self, steps: int) -> float:
+        """How far a sum of so many steps may be off, in fine steps."""
+        reach = np.minimum(float(steps), 1 / np.maximum(1 - np.abs(self.poles) - self._off, 1e-300))
+        own = 2.1 * U * self._most * reach + 1.1 * self._off * reach**2 * self._highest + 0.5 * reach
+        terms = (len(self.poles) + 8) * U * self._most
+        direct = 0.5 + (len(self.poles) + 8) * U * self._highest
+        return float(1.01 * (np.abs(self.gains) @ (own + terms) + direct))
+
+    def _exact(self, step: int, column: int) -> int:
+        """From the first step on, in balls."""
+        more = 0
+        while True:
+            with workprec(BITS + more + GUARD):
+                total = self._summed(step, column, more) * arb(2) ** (self.shift - self.fine) + arb(1) / 2
+                whole = total.floor().unique_fmpz()
+            if whole is not None:
+                return int(whole)
+            more += STEP
+
+    def _summed(self, step: int, column: int, more: int) -> arb:
+        poles = self.buffers.poles(BITS + more)
+        gains, held, last = self.buffers.gains(poles), [arb(0)] * len(poles), arb(0)
+        for number in self._numbers(step, column, more):
+            if not self.buffers.summed:
+                last = number + sum((a * u for a, u in zip(gains, held, strict=True)), arb(0))
+            held = [m * u + number for m, u in zip(poles, held, strict=True)]
+        return sum((a * u for a, u in zip(gains, held, strict=True)), arb(0)) if self.buffers.summed else last
+
+    def _numbers(self, step: int, column: int, more: int) -> Iterator[arb]:
+        """N_0, …, N_step in fine steps: cells alone, or places in them."""
+        for block in range(step // self.steps + 1):
+            for row, cell in enumerate(self.cells(block)[: step + 1 - block * self.steps, column].tolist()):
+                if not more:
+                    yield arb(cell, 0.5)
+                    continue
+                bits = self.key.stream(FURTHER, block * self.steps + row, column)
+                known = 0
+                for _ in range(more // STEP):
+                    known = known << STEP | bits.integer(STEP)
+                yield real(cell, arb(2 * known + 1, 1) / arb(2) ** (more + 1), self.law)
+
+
+def block_steps(width: int) -> int:
+    """Steps of a block for so many streams: a power of two."""
+    return max(LEAST, BLOCK >> (width - 1).bit_length())
+
+
+@lru_cache(16)
+def _sampler(scale: Fraction) -> Sampler:
+    return Sampler(RoundedGaussian(scale))

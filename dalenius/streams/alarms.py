@@ -1,0 +1,108 @@
+"""`RateAlarm`: tell me when a rate passes a limit, such as errors 1 % of all requests.
+
+At each step come in the events, and how many of them were bad. Over the last `window` steps the query is
+d·bad − n·events for the limit n/d, a whole number, positive where the rate is above the limit. One event
+moves it by at most max(n, d − n). Whether it reaches `slack` is asked of `mechanisms.SparseVector`, whose
+theorem is the one that holds here: the noes are free, whatever their number, and all answers up to the last
+of `alarms` yeses cost ε together.
+
+`slack` keeps quiet streams quiet: choose it as `mechanism.margin(steps, alpha)`, and of so many steps none
+gives a false alarm but with probability alpha; a rate above the limit is noticed once it exceeds it by twice
+that, in units of d·bad − n·events. After an alarm the window begins anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dalenius.errors import InvalidArgument
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.above_threshold import AboveThreshold
+from dalenius.mechanisms.mechanism import Payer
+from dalenius.mechanisms.sparse_vector import SparseVector
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.privacy.quantized import Grid
+from dalenius.privacy.unit import Unit
+from dalenius.release import Release
+from dalenius.streams.participants import whom_of_events
+
+MOST_EVENTS = 2**40
+EVENTS = "Charge an account without a column, whose units are single events."
+
+
+@dataclass(frozen=True)
+class RateAlarm:
+    """Alarms when more than `limit` of the events of the last `window` steps are bad."""
+
+    mechanism: SparseVector
+    limit: Fraction
+    window: int
+
+    @staticmethod
+    def calibrate(
+        *,
+        limit: Number,
+        window: int,
+        epsilon: Number,
+        alarms: int = 1,
+        steps: int = 10_000,
+        alpha: Number = 0.05,
+    ) -> RateAlarm:
+        """epsilon-private, and no false alarm in so many quiet steps but with probability alpha."""
+        rate = numbers.probability(limit, "limit")
+        most = max(rate.numerator, rate.denominator - rate.numerator)
+        draft = SparseVector.calibrate(
+            epsilon=epsilon, sensitivity=most, count=alarms, grid=Grid(0), exact=True
+        )
+        slack = draft.margin(steps, alpha)
+        return RateAlarm(
+            replace(draft, threshold=Fraction(slack)), rate, numbers.count(window, "window", most=10**6)
+        )
+
+    @property
+    def loss(self) -> Loss:
+        """Of a whole session."""
+        return self.mechanism.loss
+
+    def start(
+        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+    ) -> RateWatch:
+        """A session, all of whose answers together cost `loss`: charged now, where there is an account."""
+        whom_of_events(self.loss, account, unit, EVENTS)
+        return RateWatch(self, self.mechanism.start(account, unit=unit, by=by, purpose=purpose))
+
+
+class RateWatch:
+    """A session of `RateAlarm`. What it keeps of the window is as secret as the data."""
+
+    def __init__(self, made_by: RateAlarm, session: AboveThreshold) -> None:
+        self.made_by, self._session = made_by, session
+        self._steps: deque[int] = deque(maxlen=made_by.window)
+
+    @property
+    def left(self) -> int:
+        """Alarms that are still paid for."""
+        return self._session.left
+
+    def add(self, *, bad: int, events: int) -> Release:
+        """One step: how many events there were, and how many of them were bad; whether that is an alarm."""
+        total, wrong = (max(0, min(MOST_EVENTS, _whole(number))) for number in (events, bad))
+        wrong = min(wrong, total)
+        limit = self.made_by.limit
+        self._steps.append(limit.denominator * wrong - limit.numerator * total)
+        found = self._session.ask(sum(self._steps))
+        if found.value:
+            self._steps.clear()
+        return found
+
+
+def _whole(number: object) -> int:
+    """A whole number, by its type."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InvalidArgument("bad and events must be whole numbers.", remedy="Pass them as int.")
+    return int(number)

@@ -1,0 +1,179 @@
+"""`Counter`: the session of a mechanism that publishes sums at every step.
+
+    counter = mechanism.start(account)
+    counter.add(batch)                    one step: a number, or all numbers of a batch together
+    counter.add(number, unit="ana")       whose it is, where `most` bounds what one unit may do
+    counter.value()                       a release with error bars; asked again, the same one
+    counter.series(numbers)               each number a step of its own, and the values of all of them
+    counter.save(path)                    from now on every value is on disk before it is given
+
+The noise of a step follows from a secret key and the number of the step. So a value asked for twice, or again
+after a crash, is the same value: nothing is charged or told anew. Whoever sees the memory of a counter, or
+its file, sees the key, the sums and who took part: keep them as secret as the data (or see `pan_private`).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.mechanisms.above_threshold import Single
+from dalenius.mechanisms.gridded import whole_steps
+from dalenius.mechanisms.mechanism import Stamp
+from dalenius.noise.stream import StreamKey
+from dalenius.privacy.unit import Unit
+from dalenius.release import Release
+from dalenius.release.receipt import Entry
+from dalenius.streams.participants import Participants, names
+from dalenius.streams.saving import Keeper
+from dalenius.streams.tallies import Ints, Values
+
+if TYPE_CHECKING:
+    from dalenius.streams.continual import Continual
+
+
+class Counter(Single):
+    """A session of a `Continual` mechanism. For one thread at a time."""
+
+    def __init__(self, mechanism: Continual, unit: Unit | None, stamp: Stamp, key: StreamKey) -> None:
+        super().__init__()
+        self.mechanism, self.unit, self._stamp, self._key = mechanism, unit, stamp, key
+        self._tally = mechanism.tally(mechanism.width)
+        self._blocks = mechanism.blocks(key, mechanism.width)
+        self._drawn: Ints = np.empty((0, mechanism.width), np.int64)
+        self._steps, self._first = 0, 0
+        self._last: Values | None = None
+        self._participants = (
+            None if mechanism.most is None else Participants(mechanism.separation, mechanism.most)
+        )
+        self._keeper: Keeper | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many there were."""
+        return self._steps
+
+    def add(self, value: Any, unit: Any = None) -> None:
+        """One step: a whole number or a batch of them, or with categories their indices."""
+        events = whole_steps(value)
+        with self._lock:
+            self._take(self._summed(events, unit)[None])
+
+    def extend(self, values: Any) -> None:
+        """Steps of one number each, of which only the last value can be asked for."""
+        with self._lock:
+            self._take(self._rows(whole_steps(values)))
+
+    def series(self, values: Any) -> Release:
+        """Steps of one number each, and the values of all of them."""
+        events = whole_steps(values)
+        with self._lock:
+            first = self._steps + 1
+            found = self._take(self._rows(events))
+            self._keep()
+            return self._released(found, first, listed=True)
+
+    def value(self) -> Release:
+        """The value at the last step."""
+        with self._lock:
+            if self._last is None:
+                raise InvalidArgument("There was no step yet.", remedy="Add something first.")
+            self._single()
+            self._keep()
+            return self._released(self._last, self._steps, listed=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep the session in a file, mode 0600 and secret, before every value that is given from now on."""
+        with self._lock:
+            self._single()
+            if self._keeper is not None:
+                raise InvalidArgument(
+                    "This counter is kept in a file already.",
+                    remedy="Go on: it is written before each value.",
+                )
+            self._keeper = Keeper.open(path)
+            self._keep()
+
+    @property
+    def entry(self) -> Entry | None:
+        """The line of the account that paid."""
+        nothing = np.empty((0, self.mechanism.width), np.int64)
+        return self._released(nothing, 1, listed=True).receipt.entry
+
+    # What it is made of.
+
+    def _summed(self, events: Ints, unit: Any) -> Ints:
+        """One step of events, bounded."""
+        if (unit is None) != (self._participants is None):
+            raise InvalidArgument(
+                "unit says whose a number is, and goes with a bound on what one unit may do.",
+                remedy="Pass most= to the mechanism and unit= to every add, or neither.",
+            )
+        if self._participants is not None:
+            events = events[self._participants.admitted(names(unit, events.size), self._steps)]
+        return self._bounded(events)
+
+    def _bounded(self, events: Ints) -> Ints:
+        mechanism = self.mechanism
+        if not mechanism.categories:
+            return np.sum(np.clip(events, -mechanism.largest, mechanism.largest), keepdims=True)
+        inside = events[(events >= 0) & (events < mechanism.categories)]
+        return np.bincount(inside, minlength=mechanism.categories).astype(np.int64)
+
+    def _rows(self, events: Ints) -> Ints:
+        if self._participants is not None:
+            raise InvalidArgument(
+                "A series does not say whose its numbers are.", remedy="Call add with unit, step by step."
+            )
+        if self.mechanism.categories:
+            return np.array([self._bounded(event[None]) for event in events])
+        return np.clip(events, -self.mechanism.largest, self.mechanism.largest)[:, None]
+
+    def _take(self, rows: Ints) -> Values:
+        self._single()
+        end = self.mechanism.horizon
+        if end is not None and self._steps + len(rows) > end:
+            raise NotSound(
+                f"This stream was charged for {end} steps.",
+                remedy="Start another with a longer horizon, or TreeSum without one.",
+            )
+        found = []
+        for start in range(0, len(rows), self._blocks.steps):
+            part = rows[start : start + self._blocks.steps]
+            found.append(self._tally.series(part, self._noise(len(part))))
+            self._steps += len(part)
+        if found:
+            self._last = found[-1][-1:]
+        return np.concatenate(found) if found else np.empty((0, self.mechanism.width), np.int64)
+
+    def _noise(self, size: int) -> Ints:
+        """Of the next steps, at most a block's."""
+        while self._first + len(self._drawn) < self._steps + size:
+            old = self._drawn[self._steps - self._first :]
+            self._first += len(self._drawn) - len(old)
+            self._drawn = np.concatenate([old, self._blocks.next()])
+        start = self._steps - self._first
+        return self._drawn[start : start + size]
+
+    def _released(self, rows: Values, first: int, *, listed: bool) -> Release:
+        found = self.mechanism.released(
+            rows, self.unit, first=first, listed=listed, tainted=self._key.tainted
+        )
+        return self._stamp(found)
+
+    def _go_on(self, steps: int, last: Values | None) -> None:
+        """From a step on that was reached before: the noise of earlier ones is drawn again, and dropped."""
+        self._steps, self._last = steps, last
+        while self._first + len(self._drawn) < steps:
+            self._first += len(self._drawn)
+            self._drawn = self._blocks.next()
+
+    def _single(self) -> None:
+        self._check(1)
+
+    def _keep(self) -> None:
+        if self._keeper is not None and self._keeper.steps != self._steps:
+            self._keeper.write(self)

@@ -1,0 +1,67 @@
+"""Who took part when: what keeps the contributions of one unit within what was charged for.
+
+A unit may take part at up to `most` steps, any two of them at least `separation` apart, and once in a step.
+What exceeds that is dropped without a word. Whether something is dropped follows from what the same unit did
+before, and from nothing that others did: removing a unit changes no other unit's contributions. The steps of
+a unit are thus a pattern of `min_separation(separation, most=most)`, by whomever they are chosen.
+
+The memory needed for this, one line for each unit that ever took part, is no part of what is private about
+the outputs, but it says in plain text who was there: keep it as secret as the data. No pan-private state may
+hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.above_threshold import whom_for
+from dalenius.mechanisms.mechanism import Payer
+from dalenius.privacy.unit import Unit
+
+
+class Participants:
+    """Steps of each unit: the last one, and how many."""
+
+    def __init__(self, separation: int, most: int) -> None:
+        self.separation, self.most = separation, most
+        self.seen: dict[Hashable, tuple[int, int]] = {}
+
+    def admitted(self, units: Sequence[Hashable], step: int) -> NDArray[np.bool_]:
+        """Which contributions to a step count, the first of each unit if any; they are noted."""
+        found = np.zeros(len(units), np.bool_)
+        for place, unit in enumerate(units):
+            last, times = self.seen.get(unit, (step - self.separation, 0))
+            if times < self.most and step - last >= self.separation:
+                self.seen[unit] = (step, times + 1)
+                found[place] = True
+        return found
+
+
+def names(units: object, size: int) -> list[Hashable]:
+    """The units of a batch, texts or whole numbers, one for each number of it."""
+    listed = units.tolist() if isinstance(units, np.ndarray) else units
+    several = list(listed) if isinstance(listed, list | tuple) else [listed]
+    several = [int(unit) if isinstance(unit, np.integer) else unit for unit in several]
+    kinds = {type(unit) for unit in several}
+    if len(several) != size or not kinds <= {str, int}:
+        raise InvalidArgument(
+            "unit must name whose each number is, by a text or a whole number.",
+            remedy="Pass one name, or as many as there are numbers.",
+        )
+    return several
+
+
+def whom_of_events(loss: Loss, account: Payer | None, unit: Unit | None, remedy: str) -> Unit | None:
+    """Whom a stream protects that hides single events: nobody whose rows a column tells apart."""
+    whom = whom_for(loss, account, unit)
+    if whom is not None and whom.column is not None:
+        raise NotSound(
+            f"This stream protects each event by itself, and a {whom.entity} may have many of them.",
+            remedy=remedy,
+        )
+    return whom
