@@ -4,9 +4,10 @@ Questions are asked in a session of our own beside the user's, whose settings an
 DataFrame gets there by a global view of a random name, which is gone again at once. The rows of a question
 stay on the executors: what comes to the driver is integers by group.
 
-Rows are evaluated once, put together by unit, and kept so until the question is answered, in memory or on the
-executors' disks: no later step moves them, as all that is grouped or joined is so by unit. Where every row is
-a unit of its own, a plain scan is read again for each step instead.
+Rows are put together by unit and kept so until the question is answered, in memory or on the executors'
+disks: no later step moves them, as all that is grouped or joined is so by unit. Python workers keep theirs in
+bunches (`spark_rows`), and SQL its own, where both are asked. Where every row is a unit of its own, a plain
+scan is read again for each step instead.
 """
 
 from __future__ import annotations

@@ -48,10 +48,13 @@ class Kept:
         Each part costs a tenth of a second, so that there are no more than shuffles have unless they are
         large, and no fewer than there are cores to work on them.
         """
-        plan = self._frames[name]._jdf.queryExecution().optimizedPlan()
-        size = int(str(plan.stats().sizeInBytes()))
-        most = min(int(self._session.conf.get("spark.sql.shuffle.partitions")), 1 << PART)
-        return max(1, min(most, max(int(self._context.defaultParallelism), size >> _SHARE)))
+        return asked(self._context, lambda: self._parts(self._frames[name]))
+
+    def _parts(self, frame: Any) -> int:
+        size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        most = str(self._session.conf.get("spark.sql.shuffle.partitions"))
+        least = int(self._context.defaultParallelism)
+        return max(1, min(int(most) if most.isdigit() else 1 << PART, 1 << PART, max(least, size >> _SHARE)))
 
     def workers(self) -> bool:
         """Whether Python workers on the executors can do what this process can; tried once in a session."""
@@ -72,13 +75,15 @@ class Kept:
         """The sums, by the first of them, of what workers make of the bunches of each part."""
 
         def add_up() -> list[Any]:
-            found = worked(self._session.table(name), work, schema)
-            rows = found.groupBy(sums[0]).agg(*(expr(one) for one in sums[1:])).collect()
-            return [tuple(row) for row in rows]
-
-        from pyspark.sql.functions import expr
+            return [tuple(row) for row in self._summed(name, work, schema, sums).collect()]
 
         return asked(self._context, add_up)
+
+    def _summed(self, name: str, work: Callable[..., Any], schema: str, sums: Sequence[str]) -> Any:
+        from pyspark.sql.functions import expr
+
+        found = worked(self._session.table(name), work, schema)
+        return found.groupBy(sums[0]).agg(*(expr(one) for one in sums[1:]))
 
     def let_go(self) -> None:
         """Forget everything; where the session has ended, it is gone already."""
@@ -88,5 +93,7 @@ class Kept:
     def _forget(self) -> None:
         while self._frames:
             name, frame = self._frames.popitem()
-            frame.unpersist()
-            self._session.catalog.dropTempView(name)
+            with suppress(Exception):
+                # One that cannot be let go shall not keep the others.
+                frame.unpersist()
+                self._session.catalog.dropTempView(name)

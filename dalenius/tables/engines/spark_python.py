@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
 from dalenius.tables.engines.spark_workers import code, tell
 
+_choosing = threading.Lock()
 _able: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
@@ -52,10 +54,12 @@ def _our_python(context: Any) -> Iterator[None]:
 
     Spark would take the first `python3` that it finds, which need not be that of the environment.
     """
-    chosen = context.pythonExec
-    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
-    try:
+    if not str(context.master).startswith("local") or "PYSPARK_PYTHON" in os.environ:
         yield
-    finally:
-        context.pythonExec = chosen
+        return
+    with _choosing:
+        chosen, context.pythonExec = context.pythonExec, sys.executable
+        try:
+            yield
+        finally:
+            context.pythonExec = chosen

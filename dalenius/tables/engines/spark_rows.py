@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dalenius.tables.engines.bounding.asked import Asked
 from dalenius.tables.engines.bounding.bounded import BoundedRows
 from dalenius.tables.engines.bounding.cells import Cells
+from dalenius.tables.engines.bounding.summing import check
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Integers, Measure
 from dalenius.tables.engines.kernel_weights import Norm
 from dalenius.tables.engines.spark_kept import Kept
@@ -30,6 +31,7 @@ from dalenius.tables.engines.spark_workers import (
     Sums,
     Work,
     add_up,
+    code,
     cut,
 )
 from dalenius.tables.rows import Key, Rows
@@ -72,9 +74,11 @@ class SparkRows:
         distinct = any(measure.kind == "distinct" for measure in measures)
         if not keys or not self._able or distinct or bounding.groups is not None:
             return self._bounded.totals(keys, measures, bounding)
+        for measure in measures:
+            check(self._cells.words, measure)
         width = sum(measure.width for measure in measures)
         work = Sums(tuple(measures), replace(bounding, salt=b""))
-        return self._worked(self._asked(keys), len(keys), work, len(keys) * width).reshape(-1, width)
+        return self._worked(self._asked(keys), len(keys), work, len(keys) * width).reshape(len(keys), width)
 
     @property
     def _able(self) -> bool:
@@ -90,7 +94,7 @@ class SparkRows:
     def _worked(self, rows: str, keys: int, work: Work, slots: int) -> NDArray[np.object_]:
         """The sums of what workers find in the parts of some rows, whose places are below `keys`."""
         texts = tuple(not _whole(name) for name in self._types)
-        layout = Layout(texts, self._rows.values, keys, self._parts)
+        layout = Layout(texts, self._rows.values, keys, self._parts, code())
         if rows not in self._bunches:
             cutting = partial(cut, layout=layout)
             self._bunches[rows] = self._kept.bunches(self._traveling(rows, layout), cutting, layout.parts)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 PART = 16
 """Bits of the number of a part."""
-BUNCH = 1 << 20
+BUNCH = 1 << 17
+"""Bytes of a bunch: so many of them are in one batch that it must not be large."""
+ROWS = 1 << 20
 """Rows that are cut into bunches at a time."""
 LIMB, LIMBS = 40, 4
 """Bits of a limb, and how many there are: sums are below 2^120."""
@@ -52,6 +55,13 @@ class Layout:
     keys: int
     """That are asked for."""
     parts: int
+    code: str
+    """Of who sends the work; see `code`."""
+
+    def check(self) -> None:
+        """Refuse to do the work of another Dalenius."""
+        if self.code != code():
+            raise RuntimeError("Workers differ.")
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,6 +77,7 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
     """Bunches of rows, each with the number of its part."""
     import pyarrow as pa
 
+    layout.check()
     for rows in _joined(batches):
         at = rows.column("at").to_numpy()
         part = at.astype(np.uint16)
@@ -75,21 +86,23 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
         # A stable sort of short numbers counts them, and is quick.
         order = pa.array(np.argsort(part, kind="stable"))
         ordered = pa.RecordBatch.from_arrays(columns, schema=layout.schema).take(order)
-        counts = np.bincount(part, minlength=layout.parts)
-        there, ends = np.flatnonzero(counts), np.cumsum(counts)
-        bunches = [
-            ordered.slice(int(ends[one] - counts[one]), int(counts[one])).serialize().to_pybytes()
-            for one in there.tolist()
+        ends = np.cumsum(np.bincount(part, minlength=layout.parts)).tolist()
+        step = max(1, BUNCH * rows.num_rows // max(ordered.nbytes, 1))
+        cuts = [
+            (one, place, min(place + step, end))
+            for one, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
+            for place in range(start, end, step)
         ]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(there.astype(np.int32)), pa.array(bunches, pa.binary())], names=["part", "rows"]
-        )
+        bunches = [ordered.slice(start, end - start).serialize().to_pybytes() for _, start, end in cuts]
+        parts = pa.array([one for one, _, _ in cuts], pa.int32())
+        yield pa.RecordBatch.from_arrays([parts, pa.array(bunches, pa.binary())], names=["part", "rows"])
 
 
 def add_up(batches: Batches, *, layout: Layout, work: Work) -> Batches:
     """The integers of one part, by slot; those that are 0 are left out."""
     import pyarrow as pa
 
+    layout.check()
     rows = [
         pa.ipc.read_record_batch(bunch.as_buffer(), layout.schema)
         for batch in batches
@@ -159,6 +172,7 @@ def tell(batches: Batches) -> Batches:
         yield pa.RecordBatch.from_arrays([pa.array([code()])], names=["code"])
 
 
+@cache
 def code() -> str:
     """A digest of the code that bounds and adds up, by which two installations are seen to be the same."""
     files = sorted(Path(__file__).parent.glob("*.py"))
@@ -172,7 +186,7 @@ def _joined(batches: Batches) -> Batches:
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
-        if sum(one.num_rows for one in held) >= BUNCH or sum(one.nbytes for one in held) >= BYTES:
+        if sum(one.num_rows for one in held) >= ROWS or sum(one.nbytes for one in held) >= BYTES:
             yield pa.concat_batches(held)
             held = []
     if held:

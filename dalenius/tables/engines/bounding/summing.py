@@ -40,6 +40,14 @@ def sum_of(words: Words, measure: Measure, weight: str) -> str:
     return words.total(f"{weight if bound * WEIGHT < _ROOM else words.wide(weight)} * {amount}")
 
 
+def check(words: Words, measure: Measure) -> None:
+    """Refuse what could not be summed, whoever sums it up."""
+    if measure.kind == "tree":
+        leaf(words, measure)
+    elif measure.kind not in ("units", "distinct"):
+        sum_of(words, measure, "1")
+
+
 def leaf(words: Words, measure: Measure) -> str:
     """The leaf of a tree where the value r.v… falls."""
     steps, levels = Steps(_range(measure)), measure.levels

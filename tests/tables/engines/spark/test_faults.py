@@ -95,7 +95,7 @@ def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
 
         def worked(self, name: str, work: Any, schema: str, sums: Sequence[str]) -> list[Any]:
             rows = super().worked(name, work, schema, sums)
-            self.note(len(rows), self._session.table(name))
+            self.note(len(rows), self._summed(name, work, schema, sums))
             return rows
 
         def note(self, rows: int, frame: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -18,8 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import ReferenceEngine
 
+from dalenius.errors import InvalidArgument
+from dalenius.privacy.quantized import Grid
 from dalenius.tables.engines import spark_kept
-from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
+from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Measure
 from dalenius.tables.engines.spark_workers import (
     LIMB,
     PART,
@@ -29,10 +32,11 @@ from dalenius.tables.engines.spark_workers import (
     Sums,
     Work,
     add_up,
+    code,
     cut,
     limbs_of,
 )
-from dalenius.tables.rows import Rows
+from dalenius.tables.rows import Range, Rows
 
 UNITS = {False: (0, 1, -7, 40, 2**63 - 1, -(2**63)), True: ("", "a", "ä", "a\u0308", "日本")}
 VALUES = tuple(math.nan if value is None else value for value in nasty.VALUES)
@@ -79,7 +83,7 @@ def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int
 def test_workers_find_what_the_reference_does(seed: int) -> None:
     random = Random(seed)
     texts = random.choice(((False,), (True,), (False, False), (True, False), (True, True, False)))
-    layout = Layout(texts, random.choice((1, 2)), random.choice((1, 2, 5)), random.choice((1, 2, 7)))
+    layout = Layout(texts, random.choice((1, 2)), random.choice((1, 2, 5)), random.choice((1, 2, 7)), code())
     rows = rows_of(random, layout)
     start = random.randrange(len(rows))
     batches = [sent(some, layout) for some in (rows[:start], rows[start:]) if some]
@@ -99,6 +103,27 @@ def test_workers_find_what_the_reference_does(seed: int) -> None:
         for column in range(layout.values):
             found = worked(batches, replace(layout, keys=layout.keys), Magnitudes(column), MAGNITUDES)
             assert (found == truth.magnitudes(column)).all()
+
+
+def test_workers_of_another_dalenius_refuse() -> None:
+    layout = Layout((False,), 0, 1, 1, "other")
+    with pytest.raises(RuntimeError):
+        list(cut(iter([]), layout=layout))
+    with pytest.raises(RuntimeError):
+        list(add_up(iter([]), layout=layout, work=Shapes("l2", presence=False)))
+
+
+@pytest.mark.parametrize("keys", [[("a",)], [("nobody",)]])
+def test_a_range_that_is_too_fine_is_refused_whoever_has_rows(spark: Any, keys: Any) -> None:
+    fine = Measure("sum", 0, Range(Fraction(0), Fraction(2**70), Grid(0)))
+    data = [{"unit_0": 1, "key_0": "a", "value_0": 1.0}]
+    table = nasty.Table(
+        {"unit_0": "BIGINT", "key_0": "VARCHAR", "value_0": "DOUBLE"}, data, Rows("", 1, 1, 1)
+    )
+    with closing(SparkSite(spark.newSession())) as site, loaded(site, table) as found:
+        with pytest.raises(InvalidArgument, match="more steps"):
+            found.totals(keys, [fine], Bounding("l2"))
+        assert found.totals(keys, [], Bounding("l2")).shape == (1, 0)
 
 
 @given(st.lists(st.integers(-(2**120), 2**120), min_size=1))
