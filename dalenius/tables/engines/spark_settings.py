@@ -25,7 +25,7 @@ SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     # Spark adds up the bytes of a batch anew for each row, unless this says that no number is too many.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     # What is broadcast passes through the driver.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
