@@ -87,7 +87,9 @@ class MixtureProfile:
             return 0.0, most
         found = self._read(epsilon)
         if found is None or found[1] - found[0] > WIDE * found[1]:
-            return tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
+            low, high = tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
+            # Where δ is next to nothing, neither route is narrow.
+            return low, max(low, min(high, self._chernoff(epsilon, (*ORDERS, 64.0, 256.0, 1024.0))))
         return found
 
     def _chernoff(self, epsilon: float, orders: tuple[float, ...]) -> float:

@@ -137,3 +137,10 @@ def test_tiny_rates_cost_no_more_than_being_seen(rate, epsilon):
     """δ ≤ n·q, the chance that the unit is in a sample at all; and the answer takes no unusual memory."""
     bound = (Gaussian(1).poisson(rate) * 1000).delta(epsilon)
     assert 0 <= bound.lower <= bound.upper <= float(1000 * rate) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("noise_multiplier", [43, 48, 50, 60])
+def test_next_to_nothing_is_not_taken_for_more(noise_multiplier: int) -> None:
+    """Where no other route is narrow, moments are: δ(0), about 0.006, is no answer at ε = 2."""
+    loss = Gaussian(noise_multiplier=noise_multiplier).poisson(Fraction(1, 5)) * 4
+    assert loss.delta(2).upper < 1e-50 and loss.delta(Fraction(1, 2)).upper < 1e-50
