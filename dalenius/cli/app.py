@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dalenius.cli import attack, ledger, query, stream, study
+from dalenius.cli import attack, ledger, local, query, stream, study
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
 from dalenius.display import harmless
@@ -55,6 +55,7 @@ app = typer.Typer(
 app.add_typer(attack.app, name="attack")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(stream.app, name="stream")
+app.add_typer(local.app, name="local")
 app.command()(query.query)
 app.command(cls=study.Spread)(study.study)
 

@@ -17,51 +17,89 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dalenius.local.bit_flips import BitFlips
+    from dalenius.local.candidates import decode
     from dalenius.local.choosing import Choice
+    from dalenius.local.client import Client
     from dalenius.local.estimator import Estimator
     from dalenius.local.frequency import FrequencyOracle
     from dalenius.local.hadamard import HadamardResponse
     from dalenius.local.hashing import LocalHashing
     from dalenius.local.kary import KaryResponse
+    from dalenius.local.planning import Plan, plan
+    from dalenius.local.prefixes import PrefixExtending
     from dalenius.local.projective import ProjectiveResponse
+    from dalenius.local.puzzle import FragmentPuzzle
     from dalenius.local.randomizer import Randomizer
+    from dalenius.local.rappor import Rappor
+    from dalenius.local.repeated import Costs, what_reports_cost
     from dalenius.local.reports import Reports
+    from dalenius.local.shuffler import Batch, Shuffler
     from dalenius.local.simplex import on_simplex
     from dalenius.local.simulation import simulate
+    from dalenius.local.sketch import CountMeanSketch, HadamardSketch
     from dalenius.local.subset import SubsetSelection
     from dalenius.local.unary import UnaryEncoding
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "Batch": "dalenius.local.shuffler",
+            "BitFlips": "dalenius.local.bit_flips",
             "Choice": "dalenius.local.choosing",
+            "Client": "dalenius.local.client",
+            "Costs": "dalenius.local.repeated",
+            "CountMeanSketch": "dalenius.local.sketch",
             "Estimator": "dalenius.local.estimator",
+            "FragmentPuzzle": "dalenius.local.puzzle",
             "FrequencyOracle": "dalenius.local.frequency",
             "HadamardResponse": "dalenius.local.hadamard",
+            "HadamardSketch": "dalenius.local.sketch",
             "KaryResponse": "dalenius.local.kary",
             "LocalHashing": "dalenius.local.hashing",
+            "Plan": "dalenius.local.planning",
+            "PrefixExtending": "dalenius.local.prefixes",
             "ProjectiveResponse": "dalenius.local.projective",
             "Randomizer": "dalenius.local.randomizer",
+            "Rappor": "dalenius.local.rappor",
             "Reports": "dalenius.local.reports",
+            "Shuffler": "dalenius.local.shuffler",
             "SubsetSelection": "dalenius.local.subset",
             "UnaryEncoding": "dalenius.local.unary",
+            "decode": "dalenius.local.candidates",
             "on_simplex": "dalenius.local.simplex",
+            "plan": "dalenius.local.planning",
             "simulate": "dalenius.local.simulation",
+            "what_reports_cost": "dalenius.local.repeated",
         },
     )
 
 __all__ = [
+    "Batch",
+    "BitFlips",
     "Choice",
+    "Client",
+    "Costs",
+    "CountMeanSketch",
     "Estimator",
+    "FragmentPuzzle",
     "FrequencyOracle",
     "HadamardResponse",
+    "HadamardSketch",
     "KaryResponse",
     "LocalHashing",
+    "Plan",
+    "PrefixExtending",
     "ProjectiveResponse",
     "Randomizer",
+    "Rappor",
     "Reports",
+    "Shuffler",
     "SubsetSelection",
     "UnaryEncoding",
+    "decode",
     "on_simplex",
+    "plan",
     "simulate",
+    "what_reports_cost",
 ]

@@ -11,10 +11,16 @@ import pytest
 from dalenius.errors import InvalidArgument
 from dalenius.learn.pate import ConfidentGNMax, GNMax
 from dalenius.local import (
+    BitFlips,
+    CountMeanSketch,
+    FragmentPuzzle,
     HadamardResponse,
+    HadamardSketch,
     KaryResponse,
     LocalHashing,
+    PrefixExtending,
     ProjectiveResponse,
+    Rappor,
     SubsetSelection,
     UnaryEncoding,
 )
@@ -67,6 +73,7 @@ GOLDEN = Path(__file__).parent / "golden"
 WHOLE: dict[str, Any] = {"grid": Grid(0), "exact": True}
 SWAPPED = Sensitivity.of_number(4, relation="replace")
 MECHANISMS: dict[str, Mechanism] = {
+    "bit_flips": BitFlips(domain=32, chosen=4, own=Fraction(2, 3)),
     "bounded_mean": BoundedMean(lower=0, upper=1, scale=Fraction(7, 3), noise="gaussian", grid=Grid(-4)),
     "bounded_sum": BoundedSum(lower=-2, upper=3, scale=6, per_unit=2, relation="replace", grid=Grid(0)),
     "confident_gnmax_labels": ConfidentGNMax(
@@ -75,6 +82,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "continual_sum": ContinualSum(
         horizon=100, scale=9, decays=[0, Fraction(1, 2)], scales=[Fraction(1, 4)] * 2, largest=3, most=2
     ),
+    "count_mean_sketch": CountMeanSketch(rows=64, columns=128, ratio=Fraction(5, 2)),
     "covariance": Covariance(lower=[0, -1], upper=[1, 2.5], scale=4, noise="laplace", bits=10),
     "decayed_sum": DecayedSum(
         horizon=50, decay=Fraction(9, 10), scale=4, decays=[0], scales=[Fraction(1, 4)], categories=7
@@ -83,10 +91,12 @@ MECHANISMS: dict[str, Mechanism] = {
     "distinct_count": DistinctCount(epsilon=1, buckets=64, levels=20, salt=5),
     "evaluation": Evaluation(classes=("no", "01", 7), scale=2, answer="confusion", relation="replace"),
     "exponential": Exponential(scale=2, sensitivity=1, monotone=True, grid=Grid(-3)),
+    "fragment_puzzle": FragmentPuzzle(length=4, rows=64, columns=32, ratio=3, kept=16),
     "gaussian": Gaussian(scale=0.1, sensitivity=Sensitivity(l0=9, l2=1, relation="replace"), grid=Grid(-30)),
     "gnmax_labels": GNMax(scale=Fraction(81, 2), queries=1000, relation="replace"),
     "hadamard_response": HadamardResponse(domain=100, ratio=Fraction(27, 10), blocks=2),
     "heavy_hitters": HeavyHitters(epsilon=Fraction(1, 2), delta=1e-6, counters=30),
+    "hadamard_sketch": HadamardSketch(rows=64, columns=128, ratio=3, relation="zero_out"),
     "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
     "kary_response": KaryResponse(domain=5, ratio=3, relation="zero_out"),
     "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
@@ -101,6 +111,7 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "partition_selection": PartitionSelection(epsilon=1, delta=1e-6, keys=2),
     "permute_and_flip": PermuteAndFlip(scale=2, sensitivity=0.5, grid=Grid(-8)),
+    "prefix_extending": PrefixExtending(length=8, rows=64, columns=32, ratio=Fraction(7, 2), kept=16),
     "private_selection": PrivateSelection(
         base=Laplace(scale=1, sensitivity=2, **WHOLE), stop=0.25, shape=0.5
     ),
@@ -111,6 +122,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "quantile": Quantile(level=0.25, scale=2, lower=0, upper=15, grid=Grid(0)),
     "quantiles": Quantiles(levels=[0.25, 0.5], scale=2, lower=0, upper=15, grid=Grid(0)),
     "randomized_response": RandomizedResponse(randomize=Fraction(1, 3), categories=5),
+    "rappor": Rappor(width=128, hashes=2, cohorts=64, replaced=0.5, low=0.25, high=0.75),
     "report_noisy_max": ReportNoisyMax(scale=1, sensitivity=1, grid=Grid(0)),
     "sample_and_aggregate": SampleAndAggregate(
         mechanism=Gaussian(scale=4, sensitivity=SWAPPED, grid=Grid(-3), exact=True),

@@ -1,0 +1,129 @@
+"""`Shuffler`: reports leave in batches, without their order and whatever else they came with.
+
+It keeps the reports themselves and nothing of how they came: no time, no address, no order. A batch leaves
+with its reports permuted, each order as likely, by the library's source of bits; a batch below a public
+minimum does not leave, and how many it has is not told. So whoever sees batches alone, and not the
+shuffler, sees unordered collections: of n honest reports of loss L, `L.shuffled(n)`
+(docs/proofs/shuffling.md), far below L for many.
+
+What it takes: each person reports once in a batch; the shuffler does not work together with who reads the
+batches; n counts honest reports alone, as those that are forged or known hide nobody (`honest` is the share
+of them that is counted on). Whoever sees a report before the shuffler has the local guarantee, which takes
+none of this. A client's memoised reports can be told to be the same again, so batches of them compose as
+the local ones do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius import noise
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.local.estimator import Estimator
+from dalenius.local.randomizer import Randomizer
+from dalenius.local.reports import Reports, check_format
+from dalenius.losses.loss import Loss
+from dalenius.mechanisms.mechanism import risk
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
+from dalenius.release import Release
+from dalenius.release.digits import at_most
+
+LEAST = 100
+"""The smallest minimum: fewer reports hide nobody."""
+KEYS = 2**62
+
+
+def permutation(size: int) -> NDArray[np.int64]:
+    """A uniform order: that of independent keys, all drawn again where two are the same."""
+    while True:
+        keys = np.asarray(noise.uniform(KEYS, size), dtype=np.int64)
+        order = np.argsort(keys)
+        if not np.any(np.diff(keys[order]) == 0):
+            return order
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Reports that left a shuffler, with what is guaranteed to whoever sees this batch alone."""
+
+    randomizer: Randomizer
+    reports: Reports
+    honest: Fraction
+    delta: Fraction
+
+    @cached_property
+    def central(self) -> Loss:
+        """Of the unordered collection, its honest reports counted."""
+        return self.randomizer.loss.shuffled(max(int(self.honest * len(self.reports)), 1))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Both guarantees, and what the second takes."""
+        local = at_most(self.randomizer.loss.epsilon(0).upper)
+        central = at_most(self.central.epsilon(self.delta).upper)
+        counted = int(self.honest * len(self.reports))
+        return (
+            f"local: epsilon {local} for each report, whoever sees it",
+            f"shuffled: epsilon {central} at delta {float(self.delta):g} for who sees this batch alone, if "
+            f"{counted} of its {len(self.reports)} reports are honest, one of each person, and the shuffler "
+            "keeps its order secret",
+        )
+
+    def estimate(self, estimator: Estimator | None = None) -> Release:
+        """What the batch tells, both guarantees on its receipt; an account pays for the local one."""
+        found = self.randomizer.estimator() if estimator is None else estimator
+        if found.count:
+            raise InvalidArgument(
+                "This estimator has reports already, of which the batch cannot tell what they cost.",
+                remedy="Pass an estimator that is empty.",
+            )
+        return found.add(self.reports).estimate().bounded(*self.notes)
+
+
+class Shuffler:
+    """Collects reports of one randomizer, and lets them go in batches. See the module."""
+
+    def __init__(
+        self, randomizer: Randomizer, *, minimum: int, honest: Number = 1, delta: Number = Fraction(1, 10**6)
+    ) -> None:
+        self.randomizer = randomizer
+        self.minimum = numbers.count(minimum, "minimum", least=LEAST)
+        self.honest = numbers.probability(honest, "honest")
+        self.delta = risk(delta)
+        if not self.honest:
+            raise InvalidArgument("honest must be above 0.", remedy="Count on a share of honest reports.")
+        if randomizer.loss.relation != "replace":
+            raise NotSound(
+                "Shuffling is known to help where the value of a report is replaced.",
+                remedy='Use a randomizer with relation="replace".',
+            )
+        self._parts: list[Reports] = []
+
+    def __repr__(self) -> str:
+        return f"<Shuffler, batches of at least {self.minimum} reports>"
+
+    def add(self, reports: Reports | bytes) -> Shuffler:
+        """Take reports in; their order is forgotten when they leave."""
+        form = self.randomizer.format
+        read = reports if isinstance(reports, Reports) else Reports.from_bytes(reports, form)
+        check_format(read.format, form)
+        self._parts.append(read)
+        return self
+
+    def batch(self) -> Batch:
+        """All reports that came, in a uniform order; fewer than the minimum stay."""
+        if sum(map(len, self._parts)) < self.minimum:
+            raise NotSound(
+                f"A batch leaves with at least {self.minimum} reports, and there are fewer.",
+                remedy="Wait for more reports.",
+            )
+        rows = np.concatenate([part.rows for part in self._parts])
+        mixed = Reports(self.randomizer.format, rows[permutation(len(rows))])
+        self._parts = []
+        return Batch(self.randomizer, mixed, self.honest, self.delta)
