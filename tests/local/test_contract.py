@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from contract import check_audit, check_json, check_law, check_mechanism
 from deployed import DEPLOYED
+from measures import LISTED, VECTORS
 from oracles import SMALL, named
 
 import dalenius.local as package
@@ -28,7 +29,8 @@ def test_contract(oracle: FrequencyOracle) -> None:
 def test_every_randomizer_is_held_to_it() -> None:
     exported = [getattr(package, name) for name in package.__all__]
     kinds = {one for one in exported if isinstance(one, type) and issubclass(one, Mechanism)}
-    assert {type(oracle) for oracle in [*SMALL, *DEPLOYED]} == kinds - {Randomizer, FrequencyOracle}
+    held = {type(one) for one in (*SMALL, *DEPLOYED, *LISTED, *VECTORS)}
+    assert held == kinds - {Randomizer, FrequencyOracle}
 
 
 @dataclass(frozen=True)

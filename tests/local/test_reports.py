@@ -78,8 +78,12 @@ def test_any_change_is_refused_or_other_reports(oracle: FrequencyOracle) -> None
     for place in range(HEAD.size):
         changed = bytearray(data)
         changed[place] ^= 1
-        with pytest.raises(InvalidArgument):
-            estimator.add(bytes(changed))
+        # A count that is one less is a count, where the last report is all zeros.
+        try:
+            fewer = oracle.estimator().add(bytes(changed))
+        except InvalidArgument:
+            continue
+        assert place == HEAD.size - 8 and fewer.count == 2
     for cut in (data[:-1], data + b"\0", b"", data[: HEAD.size]):
         with pytest.raises(InvalidArgument):
             estimator.add(cut)

@@ -13,15 +13,22 @@ from dalenius.learn.pate import ConfidentGNMax, GNMax
 from dalenius.local import (
     BitFlips,
     CountMeanSketch,
+    DuchiResponse,
     FragmentPuzzle,
+    HaarRanges,
     HadamardResponse,
     HadamardSketch,
+    HybridResponse,
     KaryResponse,
     LocalHashing,
+    PiecewiseResponse,
     PrefixExtending,
+    PrivUnit,
     ProjectiveResponse,
     Rappor,
+    SquareWave,
     SubsetSelection,
+    TreeRanges,
     UnaryEncoding,
 )
 from dalenius.mechanisms import (
@@ -98,6 +105,17 @@ MECHANISMS: dict[str, Mechanism] = {
     "heavy_hitters": HeavyHitters(epsilon=Fraction(1, 2), delta=1e-6, counters=30),
     "hadamard_sketch": HadamardSketch(rows=64, columns=128, ratio=3, relation="zero_out"),
     "histogram": Histogram(categories=["a", "1", 1], scale=2.5, l0=2, linf=3, other=True),
+    "duchi_response": DuchiResponse(lower=0, upper=24, ratio=3, relation="zero_out"),
+    "haar_ranges": HaarRanges(domain=100, ratio=Fraction(27, 10)),
+    "hybrid_response": HybridResponse(
+        lower=-1, upper=1, ratio=Fraction(27, 10), steps=1024, width=621, blend=0.39
+    ),
+    "piecewise_response": PiecewiseResponse(lower=0.1, upper=2.5, ratio=3, steps=16, width=9),
+    "privunit_gaussian": PrivUnit(dimension=10, radius=0.5, ratio=3, cut=Fraction(3, 8)),
+    "square_wave": SquareWave(lower=0, upper=1, ratio=3, bins=64, width=33),
+    "tree_ranges": TreeRanges(
+        domain=7, branching=4, oracles=(KaryResponse(domain=2, ratio=3), KaryResponse(domain=7, ratio=3))
+    ),
     "kary_response": KaryResponse(domain=5, ratio=3, relation="zero_out"),
     "laplace": Laplace(scale=Fraction(1, 3), sensitivity=1, grid=Grid(-14)),
     "local_hashing": LocalHashing(domain=1000, ratio=Fraction(8, 3), values=4),
