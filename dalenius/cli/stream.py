@@ -30,7 +30,9 @@ def count(
         str | None, typer.Option(help="Whose an event is; without it each event is protected by itself.")
     ] = None,
     most: Annotated[int, typer.Option(help="With --unit-column: steps that count of a unit, at most.")] = 1,
-    separation: Annotated[int, typer.Option(help="Steps that lie between two of them, at least.")] = 1,
+    separation: Annotated[
+        int, typer.Option(help="How many steps two of them are apart, at least: 1 for any two.")
+    ] = 1,
     charge: Annotated[
         tuple[str, str] | None, typer.Option(help="A ledger, and its account that pays for all.")
     ] = None,
@@ -44,6 +46,7 @@ def count(
     from dalenius.ledger import Ledger
     from dalenius.streams import ContinualSum, TreeSum
     from dalenius.streams.events import Clock, counted, picture, read_events
+    from dalenius.streams.participants import same_column
 
     clock, promise = Clock.of(start, end, every), (exact(epsilon, "epsilon"), exact(delta, "delta"))
     kind = ContinualSum if promise[1] else TreeSum
@@ -55,6 +58,8 @@ def count(
         separation=1 if unit_column is None else separation,
     )
     account = None if charge is None else Ledger(charge[0]).account(charge[1])
+    if account is not None and unit_column is not None:
+        same_column(unit_column, account.unit)
     counter = mechanism.start(account, by=by, purpose=purpose)
     found = counted(counter, read_events(source, clock, time, unit_column))
     typer.echo(found.to_json() if json else f"{found}")

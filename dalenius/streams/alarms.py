@@ -1,14 +1,15 @@
 """`RateAlarm`: tell me when a rate passes a limit, such as errors 1 % of all requests.
 
 At each step come in the events, and how many of them were bad. Over the last `window` steps the query is
-d·bad − n·events for the limit n/d, a whole number, positive where the rate is above the limit. One event
-moves it by at most max(n, d − n). Whether it reaches `slack` is asked of `mechanisms.SparseVector`, whose
-theorem is the one that holds here: the noes are free, whatever their number, and all answers up to the last
-of `alarms` yeses cost ε together.
+(d − n)·bad − n·good for the limit n/d and good = events − bad, a whole number, positive where the rate is
+above the limit. bad and good of a step are clipped by themselves, to 2⁴⁰ each: one event is in one step and
+one of the two, so it moves the query by at most max(n, d − n), its sensitivity, also at the clip. Whether it
+reaches `slack` is asked of `mechanisms.SparseVector`, whose theorem is the one that holds here: the noes are
+free, whatever their number, and all answers up to the last of `alarms` yeses cost ε together.
 
 `slack` keeps quiet streams quiet: choose it as `mechanism.margin(steps, alpha)`, and of so many steps none
 gives a false alarm but with probability alpha; a rate above the limit is noticed once it exceeds it by twice
-that, in units of d·bad − n·events. After an alarm the window begins anew.
+that, in units of the query. After an alarm the window begins anew.
 """
 
 from __future__ import annotations
@@ -69,6 +70,12 @@ class RateAlarm:
         """Of a whole session."""
         return self.mechanism.loss
 
+    def query(self, bad: int, events: int) -> int:
+        """(d − n)·bad − n·good of one step, each of the two clipped by itself."""
+        wrong, good = (max(0, min(MOST_EVENTS, number)) for number in (bad, events - bad))
+        limit = self.limit
+        return (limit.denominator - limit.numerator) * wrong - limit.numerator * good
+
     def start(
         self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
     ) -> RateWatch:
@@ -91,10 +98,7 @@ class RateWatch:
 
     def add(self, *, bad: int, events: int) -> Release:
         """One step: how many events there were, and how many of them were bad; whether that is an alarm."""
-        total, wrong = (max(0, min(MOST_EVENTS, _whole(number))) for number in (events, bad))
-        wrong = min(wrong, total)
-        limit = self.made_by.limit
-        self._steps.append(limit.denominator * wrong - limit.numerator * total)
+        self._steps.append(self.made_by.query(_whole(bad), _whole(events)))
         found = self._session.ask(sum(self._steps))
         if found.value:
             self._steps.clear()

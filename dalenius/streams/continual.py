@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses.streams.participation import Participation, once
-from dalenius.mechanisms.above_threshold import paid, whom_for
+from dalenius.mechanisms.above_threshold import paid
 from dalenius.mechanisms.mechanism import Floats, Mechanism, Payer, risk
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy import numbers
@@ -28,7 +28,7 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.streams.counter import Counter
-from dalenius.streams.participants import whom_of_events
+from dalenius.streams.participants import whom_of_events, whom_of_units
 from dalenius.streams.tallies import Ints, Tally
 
 MOST_LARGEST = 2**31
@@ -117,12 +117,15 @@ class Continual(Mechanism):
         self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
     ) -> Counter:
         """A counter, all of whose answers together cost `loss`: charged now, where there is an account."""
-        if self.most is None:
-            remedy = "Pass most= to the mechanism and unit= to add; or charge an account without a column."
-            whom = whom_of_events(self.loss, account, unit, remedy)
-        else:
-            whom = whom_for(self.loss, account, unit)
+        whom = self._whom(account, unit)
         return Counter(self, whom, paid(self, account, whom, by, purpose), StreamKey.fresh())
+
+    def _whom(self, account: Payer | None, unit: Unit | None) -> Unit | None:
+        """Whom a session protects: without `most`, nobody whose rows a column tells apart."""
+        if self.most is not None:
+            return whom_of_units(self.loss, account, unit)
+        remedy = "Pass most= to the mechanism and unit= to add; or charge an account without a column."
+        return whom_of_events(self.loss, account, unit, remedy)
 
     def release(self, value: Any, *, unit: Unit | None = None) -> Release:
         """All values of a whole stream of numbers, each a step of its own."""

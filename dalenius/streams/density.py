@@ -7,13 +7,14 @@ appeared once, so all appearances of an item together, a whole unit, are protect
 ones plus discrete Laplace noise of scale 1/`answer_epsilon`, from which the number of items that appeared
 follows: (ones − items/2)/bias.
 
-Theorem. Between two announced intrusions let the table be seen once, at any moment, and up to `answers`
-answers. For a unit that is one item this is ε-private, ε = −ln(1 − 2·bias) + answers·`answer_epsilon`.
-Proof. With b the item's bit at the intrusion and τ the course of its bit, what is seen has the probability
-Σ_τ P(τ)·1[τ is b there]·f(answers | τ). One bit moves a count of ones by one, so f changes by a factor of at
-most e^{answers·answer_epsilon} from any course to any other, and P(b) is that of D₀ or D₁, whose ratios are
-from 1 − 2·bias to 1/(1 − 2·bias). After an announced intrusion (`intruded`) the table is drawn anew from D₀
-and counting begins anew: each such phase costs the same again, `intrusions` + 1 of them at most.
+Theorem. Between two announced intrusions let the table be seen once, between two calls, and up to `answers`
+answers. For a unit that is one item (`items_are_units` where a column tells units apart) this is ε-private,
+ε = −ln(1 − 2·bias) + answers·`answer_epsilon`. Proof. With b the item's bit at the intrusion and τ the course
+of its bit, what is seen has the probability Σ_τ P(τ)·1[τ is b there]·f(answers | τ). One bit moves a count of
+ones by one, so f changes by a factor of at most e^{answers·answer_epsilon} from any course to any other, and
+P(b) is that of D₀ or D₁, whose ratios are from 1 − 2·bias to 1/(1 − 2·bias). After an announced intrusion
+(`intruded`) the table is drawn anew from D₀ and counting begins anew: each such phase costs the same again,
+`intrusions` + 1 of them at most.
 
 Error. The ones are a sum of independent bits, within √(items·ln(4/α)/2) of their mean by Hoeffding's
 inequality, plus the noise of the answer; both over the bias.
@@ -34,7 +35,7 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.above_threshold import Single, paid, whom_for
+from dalenius.mechanisms.above_threshold import Single, paid
 from dalenius.mechanisms.gridded import whole_steps
 from dalenius.mechanisms.mechanism import Mechanism, Payer, Stamp, risk
 from dalenius.noise import fresh
@@ -44,6 +45,7 @@ from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
+from dalenius.streams.participants import whom_of_items
 
 HALF = Fraction(1, 2)
 BITS = 40
@@ -79,15 +81,21 @@ class PanPrivateDensity(Mechanism, kind="pan_private_density"):
         return Pure(phase * (self.intrusions + 1))
 
     def start(
-        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+        self,
+        account: Payer | None = None,
+        *,
+        unit: Unit | None = None,
+        by: str = "",
+        purpose: str = "",
+        items_are_units: bool = False,
     ) -> DensityTable:
         """A table, all of whose answers and states together cost `loss`: charged now."""
-        whom = whom_for(self.loss, account, unit)
+        whom = whom_of_items(self.loss, account, unit, items_are_units=items_are_units)
         return DensityTable(self, whom, paid(self, account, whom, by, purpose))
 
-    def release(self, value: Any, *, unit: Unit | None = None) -> Release:
+    def release(self, value: Any, *, unit: Unit | None = None, items_are_units: bool = False) -> Release:
         """The number of different items in a list of them."""
-        table = self.start(unit=unit)
+        table = self.start(unit=unit, items_are_units=items_are_units)
         table.add(value)
         return table.value()
 

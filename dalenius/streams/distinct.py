@@ -7,6 +7,7 @@ flipped with probability f = 1/(1 + e^ε), rounded up (Hehir, Ting and Cormode 2
 Theorem. All appearances of an item set one bit, the same each time. So two streams that differ in one item
 differ in one bit at most, and the flipped sketch, and whatever is made of it, is ε-private for an item, for
 any hash function and salt: randomized response on one bit. Flipped sketches may be published and compared.
+Units that a column tells apart are protected only where they are the items, which `items_are_units` states.
 
 A sketch of maxima, as HyperLogLog keeps them, is another matter. An item with a rare hash sets a register
 that hardly anything else sets, so one item may change an estimate by a large factor, and noise on the
@@ -35,13 +36,14 @@ from dalenius.errors import NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
-from dalenius.mechanisms.above_threshold import Single, paid, whom_for
+from dalenius.mechanisms.above_threshold import Single, paid
 from dalenius.mechanisms.mechanism import Floats, Mechanism, Payer, Stamp, risk
 from dalenius.noise.lazy import ball
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.streams.hashing import hashed
+from dalenius.streams.participants import whom_of_items
 from dalenius.streams.sums import quantile
 
 BITS = 40
@@ -77,15 +79,21 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         return Pure(self.epsilon)
 
     def start(
-        self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
+        self,
+        account: Payer | None = None,
+        *,
+        unit: Unit | None = None,
+        by: str = "",
+        purpose: str = "",
+        items_are_units: bool = False,
     ) -> DistinctSketch:
         """A sketch that can be released once: charged now, where there is an account."""
-        whom = whom_for(self.loss, account, unit)
+        whom = whom_of_items(self.loss, account, unit, items_are_units=items_are_units)
         return DistinctSketch(self, whom, paid(self, account, whom, by, purpose))
 
-    def release(self, value: Any, *, unit: Unit | None = None) -> Release:
+    def release(self, value: Any, *, unit: Unit | None = None, items_are_units: bool = False) -> Release:
         """The number of different items of a list."""
-        session = self.start(unit=unit)
+        session = self.start(unit=unit, items_are_units=items_are_units)
         session.add(value)
         return session.value()
 

@@ -79,20 +79,28 @@ def read_events(path: Path, clock: Clock, time: str, unit: str | None = None) ->
     """For each step the units of its events, in the order of the file; without units, empty texts."""
     raw = path.read_bytes()
     text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
-    rows = csv.DictReader(io.StringIO(text, newline=""))
+    # A long field is one that is left out, or a long name, and no reason to stop.
+    before = csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    try:
+        return _sorted(csv.DictReader(io.StringIO(text, newline="")), clock, time, unit)
+    except csv.Error:
+        raise InvalidArgument("The file is no CSV.", remedy="Write it as one, in UTF-8.") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _sorted(rows: csv.DictReader[str], clock: Clock, time: str, unit: str | None) -> list[list[str]]:
+    """The units of each step."""
     missing = {name for name in (time, unit) if name is not None} - set(rows.fieldnames or ())
     if missing:
         raise InvalidArgument(
             f"There is no column {sorted(missing)[0]!r} in the file.", remedy="Name one of its header."
         )
     found: list[list[str]] = [[] for _ in range(clock.steps)]
-    try:
-        for row in rows:
-            step = clock.step(row[time] or "")
-            if step is not None:
-                found[step].append("" if unit is None else row[unit] or "")
-    except csv.Error:
-        raise InvalidArgument("The file is no CSV.", remedy="Write it as one, in UTF-8.") from None
+    for row in rows:
+        step = clock.step(row[time] or "")
+        if step is not None:
+            found[step].append("" if unit is None else row[unit] or "")
     return found
 
 

@@ -20,6 +20,8 @@ Words = NDArray[np.uint64]
 
 def hashed(items: Any, salt: int) -> Words:
     """One word for each item of a list or array: texts, or whole numbers."""
+    if isinstance(items, np.ndarray) and items.dtype == object:
+        items = items.ravel().tolist()
     if isinstance(items, list | tuple) and all(isinstance(item, int) for item in items):
         # By its type and not by its size: whole numbers of any length are items.
         items = np.array([item % 2**64 for item in items], np.uint64)
@@ -34,9 +36,9 @@ def hashed(items: Any, salt: int) -> Words:
 
 
 def _texts(items: Iterable[str]) -> list[int]:
-    return [
-        int.from_bytes(hashlib.blake2b(item.encode(), digest_size=8).digest(), "little") for item in items
-    ]
+    # Any text is an item, also one that is no Unicode.
+    coded = (item.encode("utf-8", "surrogatepass") for item in items)
+    return [int.from_bytes(hashlib.blake2b(each, digest_size=8).digest(), "little") for each in coded]
 
 
 def mixed(words: Words, salt: int) -> Words:

@@ -46,6 +46,8 @@ from dalenius.release import Release
 from dalenius.streams.participants import whom_of_events
 
 EVENTS = "Count units by item in a table, with bounds for each; or charge an account without a column."
+LEAST_DELTA, LEAST_EPSILON = Fraction(1, 10**200), Fraction(1, 10**9)
+"""The threshold is computed in floats, in which these are far from zero."""
 Key = tuple[int, str]
 """Dummies (0, number) before items (1, text): keys are ordered."""
 
@@ -89,6 +91,11 @@ class HeavyHitters(Mechanism, kind="heavy_hitters"):
         numbers.count(self.counters, "counters", most=10**6)
         if not self.delta:
             raise InvalidArgument("Frequent items need delta above 0.", remedy="Pass delta such as 1e-6.")
+        if self.delta < LEAST_DELTA or not LEAST_EPSILON <= self.epsilon <= 1 / LEAST_EPSILON:
+            raise InvalidArgument(
+                "Frequent items need delta of 1e-200 at least, and epsilon from 1e-9 to 1e9.",
+                remedy="Pass such as epsilon=1 and delta=1e-6.",
+            )
 
     @property
     def loss(self) -> Loss:

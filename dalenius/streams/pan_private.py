@@ -1,22 +1,25 @@
 """`PanPrivateCount`: running sums whose memory may be seized.
 
-The state is itself differentially private at every moment (Dwork, Naor, Pitassi, Rothblum and Yekhanin 2010):
-no key, no pool, no sum without noise is ever in it. Of the binary tree over `horizon` steps the state holds,
+The state is itself differentially private between calls (Dwork, Naor, Pitassi, Rothblum and Yekhanin 2010):
+no key, no pool, no sum without noise is in it then. Within a call the numbers that are being added are in
+memory, as they are in the caller's. Of the binary tree over `horizon` steps the state holds,
 for each level, the block that is open, begun with noise ξ of `state_scale` and counted up in place, and the
 noisy sums of the last complete blocks. A block that is complete gets noise η of `output_scale` on top, and is
 released; a prefix is a sum of such blocks. An intrusion that is announced (`intruded`) renews the noise: each
 open block gets another ξ on top.
 
-Theorem. Let an adversary see all outputs, and the whole state at any number of moments, of which all but the
-last are announced before the next. Then all it sees together is ε-private for an event,
+Theorem. Let an adversary see all outputs, and the whole state any number of times, between calls, all but the
+last of which are announced before the next. Then all it sees together is ε-private for an event,
     ε = L·Δ·max(1/state_scale, 1/output_scale),   L = ⌊log₂n⌋ + 1, Δ = `largest`.
 Proof. An event lies in one block of each level, whose state and output depend on it and no other number does.
 Let i be the last look at the block before the event, if any. If there is none, all that is ever seen of the
-block after the event holds the first ξ, and nothing before it does. If i is announced, at once or later, all
-that is seen of the block after i holds the ξ that was drawn then, and nothing up to i does. In both cases
-moving that ξ by −Δ undoes the event, at a cost of Δ/state_scale. If i is the last look and not announced,
-nothing but the block's output is seen after the event, and holds η: moving that costs Δ/output_scale. All
-noises are independent, so an event costs one such move for each level.
+block after the event holds the first ξ, and nothing before it does. If i is announced before the block ends,
+nothing of the block is seen between i and the announcement, all that is seen later holds the ξ that was drawn
+then, and nothing up to i does. In both cases moving that ξ by −Δ undoes the event, at a cost of
+Δ/state_scale. Otherwise the block closes before the announcement, or there is none: the next look, if any,
+comes after that, so nothing but the block's output is seen after the event. It holds η, which nothing up to i
+does: moving that costs Δ/output_scale. All noises are independent, so an event costs one such move for each
+level.
 
 Looking twice without a word breaks it: the difference of two states is the number of events between them. So
 does a restart from a saved state: there is no `save`. Error: twice the variance of a tree at the same ε, and

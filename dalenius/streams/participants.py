@@ -56,6 +56,46 @@ def names(units: object, size: int) -> list[Hashable]:
     return several
 
 
+def whom_of_items(
+    loss: Loss, account: Payer | None, unit: Unit | None, *, items_are_units: bool
+) -> Unit | None:
+    """Whom a stream protects that hides single items: units of a column only where they are the items."""
+    whom = whom_for(loss, account, unit)
+    if whom is not None and whom.column is not None and items_are_units is not True:
+        raise NotSound(
+            f"This stream protects each item by itself, and a {whom.entity} may have many of them.",
+            remedy=f"Add the values of {whom.column!r} themselves and pass items_are_units=True to start; "
+            "or charge an account without a column.",
+        )
+    return whom
+
+
+def whom_of_units(loss: Loss, account: Payer | None, unit: Unit | None) -> Unit | None:
+    """Whom a stream protects that bounds what each unit does: nobody of whom a unit has only some events.
+
+    Where one event of a unit is taken away, another of its events may count in its place: neighbours that
+    differ in single rows, or in those of one day, may be twice as far apart.
+    """
+    whom = whom_for(loss, account, unit)
+    if whom is not None and (whom.column is None or whom.window is not None):
+        part = "single events" if whom.column is None else f"what a {whom.entity} does in one {whom.window}"
+        raise NotSound(
+            f"This stream protects all that a unit does together; the account protects {part}.",
+            remedy="Charge an account whose unit has a column and no window; or leave out most=, for events.",
+        )
+    return whom
+
+
+def same_column(column: str, unit: Unit) -> None:
+    """Refuse to bound what others do than the units of an account."""
+    if column != unit.column:
+        told = "has no column" if unit.column is None else f"is told by {unit.column!r}"
+        raise NotSound(
+            f"Units of {column!r} would be protected, and a {unit.entity} of the account {told}.",
+            remedy="Name the account's column, or charge an account that was opened with this one.",
+        )
+
+
 def whom_of_events(loss: Loss, account: Payer | None, unit: Unit | None, remedy: str) -> Unit | None:
     """Whom a stream protects that hides single events: nobody whose rows a column tells apart."""
     whom = whom_for(loss, account, unit)

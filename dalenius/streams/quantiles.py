@@ -29,6 +29,8 @@ from dalenius.streams.counter import Counter
 from dalenius.streams.sums import ContinualSum, quantile
 
 LEVELS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+FAR = 10**301
+"""Beyond any end of bins."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,28 @@ class StreamQuantiles:
 
     def bins(self, values: Any) -> Any:
         """The bin of each number; NaN counts in the first."""
-        array = np.atleast_1d(np.asarray(values))
+        array, lower, upper = np.atleast_1d(np.asarray(values)), float(self.lower), float(self.upper)
+        if array.dtype == object and all(_is_number(value) for value in array.flat):
+            array = np.array([_near(value) for value in array.flat], np.float64)
         if array.dtype.kind not in "iuf":
             raise InvalidArgument("values must be numbers.", remedy="Convert them to float64 first.")
-        array = array.astype(np.float64)
-        width = float(self.upper - self.lower) / self.counts.width
-        places = np.floor((np.nan_to_num(array, nan=float(self.lower)) - float(self.lower)) / width)
+        with np.errstate(over="ignore"):
+            array = np.clip(np.nan_to_num(array.astype(np.float64), nan=lower), lower, upper)
+        places = np.floor((array - lower) / ((upper - lower) / self.counts.width))
         return np.clip(places, 0, self.counts.width - 1).astype(np.int64)
 
     def edges(self) -> Floats:
         """The upper end of each bin."""
         return np.linspace(float(self.lower), float(self.upper), self.counts.width + 1)[1:]
+
+
+def _near(value: Any) -> Any:
+    """A whole number of any size as one that a float can be near."""
+    return max(-FAR, min(FAR, value)) if isinstance(value, int) else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 class QuantileStream:

@@ -6,20 +6,21 @@ once `save` was called the state is written before each value is given: written 
 renamed over the old one, and the folder synchronized. Whatever was given is on disk, and `load` goes on from
 there: `steps` says from which step on numbers have to be sent again, none of which was ever part of a value.
 
-A second process cannot load while the first lives: a lock is held next to the file. A copy of the file is
-another matter: never go on from a backup that is older than the last value. The file holds the key, the sums
-and, where units are bounded, who took part, in plain text: mode 0600, as secret as the data.
+A second process cannot load while the first lives, and no state that is older than the last value is gone on
+from: `streams.locking`. A copy of both files is another matter: nothing tells which of the two went on. The
+noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that draws other noise
+for the same key is refused, since a step would have two noises. The file holds the key, the sums and, where
+units are bounded, who took part, in plain text: mode 0600, as secret as the data.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
+from hashlib import sha256
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +30,11 @@ from dalenius.mechanisms.mechanism import Mechanism
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy.unit import Unit
 from dalenius.release.receipt import Entry
-from dalenius.streams.tallies import Values
+from dalenius.streams.locking import Lock
+from dalenius.streams.tallies import Ints, Values
 
 if TYPE_CHECKING:
+    from dalenius.streams.continual import Blocks
     from dalenius.streams.counter import Counter
 
 KIND, VERSION = "stream", 1
@@ -39,65 +42,72 @@ KINDS = ("decayed", "sums", "trees", "windows")
 """Modules of the mechanisms whose counters can be kept."""
 
 
+class Watched:
+    """Noise of consecutive steps, with a digest of all of it so far."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks, self.steps, self._seen = blocks, blocks.steps, sha256()
+
+    def next(self) -> Ints:
+        """The next block, one row a step."""
+        found = self._blocks.next()
+        self._seen.update(np.ascontiguousarray(found, "<i8").tobytes())
+        return found
+
+    @property
+    def digest(self) -> str:
+        """Of all blocks so far."""
+        return self._seen.hexdigest()
+
+
 class Keeper:
     """The file of a counter, locked."""
 
-    def __init__(self, path: Path, lock: int) -> None:
-        self.path, self._lock, self.steps = path, lock, -1
+    def __init__(self, lock: Lock) -> None:
+        self.path, self._lock, self.steps = lock.path, lock, -1
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Keeper:
         """Lock a file that may not be there yet."""
-        import fcntl
-
-        kept = Path(path).absolute()
-        lock = os.open(f"{kept}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise NotSound(
-                "Another counter keeps its state in this file.",
-                remedy="End that process first, or choose another file.",
-            ) from None
-        return cls(kept, lock)
+        return cls(Lock.taken(path, new=True))
 
     def write(self, counter: Counter) -> None:
-        """All or nothing."""
-        text = json.dumps(_plain(counter), separators=(",", ":"))
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        """All or nothing; then the step is noted, before its value is given."""
+        blocks, key = counter._blocks, counter._key.secret
+        if not isinstance(blocks, Watched):
+            blocks = _watched(counter)
+            counter._blocks = blocks
+        text = json.dumps(_plain(counter) | {"noise": blocks.digest}, separators=(",", ":"))
+        if self.steps < 0:
+            self._lock.note(key, 0)
+        self._lock.replace(text)
+        self._lock.note(key, counter.steps)
         self.steps = counter.steps
 
     def close(self) -> None:
         """Give up the lock."""
-        os.close(self._lock)
+        self._lock.close()
 
 
 def load(path: str | os.PathLike[str]) -> Counter:
     """The counter that was kept in a file, which goes on being kept there."""
-    keeper = Keeper.open(path)
+    lock = Lock.taken(path, new=False)
     try:
-        return _restored(json.loads(keeper.path.read_text()), keeper)
+        return _restored(json.loads(lock.path.read_text()), lock)
     except (ValueError, TypeError, KeyError, AttributeError):
-        keeper.close()
+        lock.close()
         raise InvalidArgument("This is not the file of a counter.", remedy="Pass what save wrote.") from None
     except BaseException:
-        keeper.close()
+        lock.close()
         raise
+
+
+def _watched(counter: Counter) -> Watched:
+    """The noise of a counter, drawn again as far as it was."""
+    found = Watched(counter.mechanism.blocks(counter._key, counter.mechanism.width))
+    for _ in range((counter._first + len(counter._drawn)) // found.steps):
+        found.next()
+    return found
 
 
 def _plain(counter: Counter) -> dict[str, Any]:
@@ -118,7 +128,7 @@ def _plain(counter: Counter) -> dict[str, Any]:
     }
 
 
-def _restored(plain: dict[str, Any], keeper: Keeper) -> Counter:
+def _restored(plain: dict[str, Any], lock: Lock) -> Counter:
     from dalenius.streams.continual import Continual
     from dalenius.streams.counter import Counter
 
@@ -129,12 +139,21 @@ def _restored(plain: dict[str, Any], keeper: Keeper) -> Counter:
         raise ValueError
     unit = None if plain["unit"] is None else Unit(**plain["unit"])
     key = StreamKey(bytes.fromhex(plain["key"]), tainted=plain["tainted"])
+    lock.check(key.secret, plain["steps"])
     counter = Counter(mechanism, unit, _stamp(plain["entry"]), key)
+    watched = Watched(counter._blocks)
+    counter._blocks = watched
     counter._tally.restore(plain["tally"])
     if counter._participants is not None:
         counter._participants.seen = {name: (last, times) for name, last, times in plain["seen"]}
     counter._go_on(plain["steps"], None if plain["last"] is None else _values(plain["last"]))
-    counter._keeper, keeper.steps = keeper, plain["steps"]
+    if watched.digest != plain["noise"]:
+        raise NotSound(
+            "This version draws other noise for the steps of this counter than the one that wrote it.",
+            remedy="Go on with the version that wrote it, or start another counter and charge for it.",
+        )
+    counter._keeper = Keeper(lock)
+    counter._keeper.steps = plain["steps"]
     return counter
 
 

@@ -138,8 +138,9 @@ class TreeSum(Continual, kind="tree_sum"):
         """All values of a whole stream of numbers, each a step of its own."""
         if self.estimator != "full":
             return super().release(value, unit=unit)
-        self.released(np.empty((0, 1), np.int64), unit)
-        session = Counter(self, unit, lambda release: release, StreamKey.fresh())
+        whom = self._whom(None, unit)
+        self.released(np.empty((0, 1), np.int64), whom)
+        session = Counter(self, whom, lambda release: release, StreamKey.fresh())
         return session.series(value)
 
     def reach(self, steps: Ints, alpha: Fraction) -> Floats:

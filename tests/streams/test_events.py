@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import sys
@@ -79,7 +80,7 @@ def test_the_command_charges_prints_and_draws(
 ) -> None:
     where = str(source.with_name("all.ledger"))
     ledger = Ledger(where)
-    ledger.open("people", unit=Unit("person"), budget=Budget(epsilon=2, delta=1e-5))
+    ledger.open("people", unit=Unit("person", "who"), budget=Budget(epsilon=2, delta=1e-5))
     words = [str(source), "--time", "when", "--from", "2026-01-01", "--to", "2026-01-05", "--epsilon", "1"]
     paid = ["--unit-column", "who", "--most", "2", "--charge", where, "people", "--delta", "1e-6"]
     assert run(*words, *paid, "--plot", monkeypatch=monkeypatch) == 0
@@ -99,3 +100,25 @@ def test_the_command_is_documented() -> None:
     for option in ("--time", "--from", "--to", "--every", "--unit-column", "--most", "--charge", "--plot"):
         assert option in DOCUMENTATION.read_text()
     assert command.callback.__doc__.strip().endswith(".")
+
+
+@pytest.mark.parametrize("column", ["session", None])
+def test_the_column_must_be_that_of_the_account(
+    column: str | None, source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = str(source.with_name("all.ledger"))
+    ledger = Ledger(where)
+    ledger.open("people", unit=Unit("person", column), budget=Budget(epsilon=2, delta=1e-5))
+    words = [str(source), "--time", "when", "--from", "2026-01-01", "--to", "2026-01-05", "--epsilon", "1"]
+    charged = ["--unit-column", "who", "--charge", where, "people"]
+    assert run(*words, *charged, monkeypatch=monkeypatch) != 0
+    assert "column" in capsys.readouterr().err
+    assert float(ledger.account("people").spent) == 0
+
+
+def test_a_long_field_is_read_like_any_other(tmp_path: Path) -> None:
+    path, long, limit = tmp_path / "long.csv", "x" * 200_000, csv.field_size_limit()
+    path.write_text(f"when,who\n2026-01-01,{long}\n{long},ana\n2026-01-02,ben\n")
+    clock = Clock.of("2026-01-01", "2026-01-03", "day")
+    assert read_events(path, clock, "when", "who") == [[long], ["ben"]]
+    assert csv.field_size_limit() == limit

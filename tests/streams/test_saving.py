@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ import pytest
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.ledger import Budget, Ledger
 from dalenius.privacy.unit import Unit
-from dalenius.streams import ContinualSum, DecayedSum, TreeSum, WindowSum, load
+from dalenius.streams import ContinualSum, DecayedSum, TreeSum, WindowSum, load, saving
+from dalenius.streams.counter import Counter
+from dalenius.streams.tree_noise import TreeBlocks
 
 KINDS = [
     ContinualSum.designed(horizon=9000, scale=5),
@@ -26,17 +30,29 @@ KINDS = [
 ]
 
 
+def copied(folder: Path) -> Path:
+    """Both files under another name, as nobody should: nothing tells which of the two went on."""
+    shutil.copy(folder / "state", folder / "copy")
+    shutil.copy(folder / "state.lock", folder / "copy.lock")
+    return folder / "copy"
+
+
+def kept(folder: Path, numbers: int = 3) -> Counter:
+    counter = TreeSum(scale=6).start()
+    counter.extend(np.ones(numbers, np.int64))
+    counter.save(folder / "state")
+    return counter
+
+
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda m: m.kind)
 def test_a_loaded_counter_goes_on_as_the_other_would_have(mechanism: ContinualSum, tmp_path: Path) -> None:
     counter = mechanism.start()
     counter.extend(np.ones(20, np.int64))
     counter.save(tmp_path / "state")
-    text = (tmp_path / "state").read_text()
     given = counter.value()
+    copy = copied(tmp_path)
     counter.add(1)
     later = counter.series([1, 0, 1])
-    copy = tmp_path / "copy"
-    copy.write_text(text)
     again = load(copy)
     assert again.steps == 20 and again.value() == given
     again.add(1)
@@ -47,8 +63,7 @@ def test_noise_beyond_a_block_is_drawn_again(tmp_path: Path) -> None:
     counter = KINDS[0].start()
     counter.extend(np.ones(8500, np.int64))
     counter.save(tmp_path / "state")
-    (tmp_path / "copy").write_text((tmp_path / "state").read_text())
-    assert load(tmp_path / "copy").value() == counter.value()
+    assert load(copied(tmp_path)).value() == counter.value()
 
 
 CHILD = """
@@ -111,13 +126,12 @@ def test_the_file_is_secret_and_for_one_counter(tmp_path: Path) -> None:
 
 def test_participants_and_receipts_come_back(tmp_path: Path) -> None:
     account = Ledger(tmp_path / "ledger").open(
-        "events", unit=Unit("person"), budget=Budget(epsilon=9, delta=1e-5)
+        "events", unit=Unit("person", column="who"), budget=Budget(epsilon=9, delta=1e-5)
     )
     counter = TreeSum(scale=6, most=2, separation=3).start(account)
     counter.add(1, unit="ana")
     counter.save(tmp_path / "state")
-    (tmp_path / "copy").write_text((tmp_path / "state").read_text())
-    again = load(tmp_path / "copy")
+    again = load(copied(tmp_path))
     assert again._participants.seen == {"ana": (0, 1)}
     assert again.value().receipt.entry.number == counter.value().receipt.entry.number
     assert again.value().receipt.unit == counter.value().receipt.unit
@@ -128,14 +142,125 @@ def test_sums_of_any_size_come_back(tmp_path: Path) -> None:
     counter._tally.restore([2**63])
     counter.add(1)
     counter.save(tmp_path / "state")
-    (tmp_path / "copy").write_text((tmp_path / "state").read_text())
-    assert load(tmp_path / "copy").value() == counter.value()
+    assert load(copied(tmp_path)).value() == counter.value()
     assert abs(counter.value().high - 2**63) < 10**6
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text('{"kind": "stream"}')
+    (tmp_path / "other.lock").touch()
     with pytest.raises(InvalidArgument):
         load(tmp_path / "other")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_another_name_is_no_other_counter(link: Callable[[Path, Path], None], tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    link(tmp_path / "alias", tmp_path / "state")
+    shutil.copy(tmp_path / "state.lock", tmp_path / "alias.lock")
+    with pytest.raises(NotSound):
+        load(tmp_path / "alias")
+    with pytest.raises(NotSound):
+        TreeSum(scale=6).start().save(tmp_path / "alias")
+    counter.add(1)
+    counter.value()
+    assert json.loads((tmp_path / "state").read_text())["steps"] == 4
+
+
+def test_a_link_goes_on_where_it_points(tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    (tmp_path / "alias").symlink_to(tmp_path / "state")
+    counter._keeper.close()
+    again = load(tmp_path / "alias")
+    again.add(1)
+    again.value()
+    assert (tmp_path / "alias").is_symlink()
+    assert json.loads((tmp_path / "state").read_text())["steps"] == 4
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_without_its_lock_nothing_goes_on(replaced: bool, tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    given = counter.value()
+    text = (tmp_path / "state.lock").read_text()
+    (tmp_path / "state.lock").unlink()
+    if replaced:
+        (tmp_path / "state.lock").write_text(text)
+        assert load(tmp_path / "state").steps == 3
+    else:
+        with pytest.raises(NotSound):
+            load(tmp_path / "state")
+    assert counter.value() == given
+    counter.add(1)
+    with pytest.raises(NotSound):
+        counter.value()
+    with pytest.raises(NotSound):
+        counter.series([1])
+    assert json.loads((tmp_path / "state").read_text())["steps"] == 3
+
+
+def test_an_older_state_is_refused(tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    older = (tmp_path / "state").read_text()
+    counter.add(1)
+    counter.value()
+    newest = (tmp_path / "state").read_text()
+    counter._keeper.close()
+    (tmp_path / "state").write_text(older)
+    with pytest.raises(NotSound, match="older than the last value"):
+        load(tmp_path / "state")
+    (tmp_path / "state").write_text(newest)
+    assert load(tmp_path / "state").steps == 4
+
+
+def test_a_state_of_another_counter_is_refused(tmp_path: Path) -> None:
+    first = kept(tmp_path)
+    text = (tmp_path / "state").read_text()
+    first._keeper.close()
+    kept(tmp_path, 1)._keeper.close()
+    (tmp_path / "state").write_text(text)
+    with pytest.raises(NotSound, match="not that of its counter"):
+        load(tmp_path / "state")
+
+
+@pytest.mark.parametrize("steps", [5, 4096, 5000])
+def test_noise_that_is_drawn_otherwise_is_noticed(
+    steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = kept(tmp_path, 2)
+    counter.extend(np.ones(steps - 2, np.int64))
+    counter.value()
+    counter._keeper.close()
+    drawn = TreeBlocks.next
+
+    def other(self: TreeBlocks) -> np.ndarray:
+        found = drawn(self)
+        found[0, 0] += self.blocks == 1
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TreeBlocks, "next", other)
+        with pytest.raises(NotSound, match="other noise"):
+            load(tmp_path / "state")
+    assert load(tmp_path / "state").steps == steps
+
+
+def test_killed_before_the_step_is_noted_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = kept(tmp_path)
+    counter.add(1)
+    monkeypatch.setattr(saving.Lock, "note", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        counter.value()
+    counter._keeper.close()
+    assert load(tmp_path / "state").steps == 4
+
+
+def test_what_a_killed_write_left_is_removed(tmp_path: Path) -> None:
+    kept(tmp_path)._keeper.close()
+    (tmp_path / ".state.abcd_123.part").write_text("secret")
+    (tmp_path / ".state.more.abcd_123.part").write_text("of another")
+    load(tmp_path / "state")
+    names = sorted(os.listdir(tmp_path))
+    assert names == [".state.more.abcd_123.part", "state", "state.lock"]

@@ -14,7 +14,9 @@ from scipy.stats import binom
 from dalenius import audit
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.mechanisms.mechanism import Mechanism
-from dalenius.streams import DistinctCount, HeavyHitters, RateAlarm, StreamQuantiles
+from dalenius.privacy.unit import Unit
+from dalenius.streams import DistinctCount, HeavyHitters, PanPrivateDensity, RateAlarm, StreamQuantiles
+from dalenius.streams.alarms import MOST_EVENTS
 from dalenius.streams.hashing import hashed
 from dalenius.streams.heavy import MisraGries
 
@@ -200,3 +202,58 @@ def test_one_event_moves_a_rate_by_what_is_charged() -> None:
         if (bad - wrong, events - 1) in queries
     ]
     assert max(moves) == most == 3
+
+
+def test_one_event_moves_a_rate_by_no_more_at_the_clip() -> None:
+    alarm = RateAlarm.calibrate(limit=0.25, window=3, epsilon=1)
+    edge = range(MOST_EVENTS - 2, MOST_EVENTS + 3)
+    pairs = [(b, g) for b in (*range(3), *edge, 10**20) for g in (*range(3), *edge, 10**20)]
+    moves = [
+        abs(alarm.query(bad + more, bad + good + 1) - alarm.query(bad, bad + good))
+        for bad, good in pairs
+        for more in (0, 1)
+    ]
+    assert max(moves) == alarm.mechanism.sensitivity.linf == 3
+    assert alarm.query(7, 20) == 4 * 7 - 20
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [DistinctCount(epsilon=1), PanPrivateDensity(items=5, state_epsilon=1, answer_epsilon=1)],
+    ids=lambda m: m.kind,
+)
+def test_units_of_a_column_must_be_the_items(mechanism: DistinctCount) -> None:
+    person = Unit("person", "person_id")
+    for refused in (lambda: mechanism.start(unit=person), lambda: mechanism.release([1], unit=person)):
+        with pytest.raises(NotSound, match="items_are_units"):
+            refused()
+    assert mechanism.start(unit=person, items_are_units=True).value().receipt.unit == person
+    assert mechanism.release([1], unit=person, items_are_units=True).receipt.unit == person
+    assert mechanism.start(unit=Unit("visit")).value().receipt.unit == Unit("visit")
+
+
+def test_no_value_of_an_item_is_refused() -> None:
+    words = hashed(["a", "\ud800", "\udfff"], 0)
+    assert len(set(words.tolist())) == 3 and hashed("\ud800", 0)[0] == words[1]
+    assert hashed(np.array([5, 2**70]), 0)[0] == hashed([5], 0)[0]
+    DistinctCount(epsilon=1).start().add(["\ud800"])
+
+
+def test_no_number_is_too_large_for_a_bin() -> None:
+    made = StreamQuantiles.calibrate(horizon=4, epsilon=1, delta=1e-6, lower=-1, upper=1, bins=4)
+    huge = [2**70, -(2**70), 10**400, -(10**400), 0, float("nan"), float("inf"), -float("inf"), 0.6]
+    assert made.bins(huge).tolist() == [3, 0, 3, 0, 2, 0, 3, 0, 3]
+    assert made.bins(10**400).tolist() == [3] and made.bins([2**64 - 1, -1]).tolist() == [3, 0]
+    for other in (["1"], [True, 2**70], [None]):
+        with pytest.raises(InvalidArgument):
+            made.bins(other)
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [{"epsilon": 1, "delta": Fraction(1, 10**400)}, {"epsilon": Fraction(1, 10**400), "delta": 1e-6}],
+)
+def test_a_promise_beyond_floats_is_refused_at_once(promise: dict[str, Fraction]) -> None:
+    with pytest.raises(InvalidArgument):
+        HeavyHitters(**promise)
+    assert HeavyHitters(epsilon=1, delta=Fraction(1, 10**200)).threshold > 900

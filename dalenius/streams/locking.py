@@ -1,0 +1,147 @@
+"""The one counter of a file: a lock that is held, and that remembers which step was given last.
+
+Beside the file lies another, `.lock`, which one process holds. The name is resolved first, so that links to a
+file have its lock, and a file with a second name (a hard link) is refused: renaming would part the two. A
+lock file that was removed or replaced locks nothing. So before and after each write the one that is held must
+be the one that is there, or the counter stops.
+
+The lock file says whose it is, by a digest of the key, and the last step that may have been given. It is
+written after the state and before the value is given. A state of another key, or of an earlier step, is not
+gone on from, and neither is one whose lock file is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+
+from dalenius.errors import NotSound
+
+LINE = re.compile(rb"([0-9a-f]{64}) ([0-9]{20})\n")
+"""What a lock file holds: whose it is, and the step. One line of one length, so that it is never half new."""
+ANEW = "Start another counter and charge for it"
+
+
+class Lock:
+    """The right to go on from a file."""
+
+    def __init__(self, path: Path, held: int) -> None:
+        self.path, self._held = path, held
+
+    @classmethod
+    def taken(cls, path: str | os.PathLike[str], *, new: bool) -> Lock:
+        """Lock a file: of a counter that is new, or one that was kept there."""
+        import fcntl
+
+        kept = Path(path).resolve()
+        if not new:
+            kept.stat()
+        if os.path.islink(_beside(kept)):
+            raise NotSound("The lock file is a link.", remedy="Choose another file.")
+        making = os.O_CREAT if new else 0
+        try:
+            held = os.open(_beside(kept), os.O_RDWR | making | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            if new:
+                raise
+            raise NotSound(
+                "The lock file of this counter is gone, which says what step was given last.",
+                remedy=f"Put it back, if it is the newest. {ANEW} otherwise.",
+            ) from None
+        found = cls(kept, held)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found._still()
+            found._single()
+            found._clean()
+        except BlockingIOError:
+            found.close()
+            raise NotSound(
+                "Another counter keeps its state in this file.",
+                remedy="End that process first, or choose another file.",
+            ) from None
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def note(self, key: bytes, steps: int) -> None:
+        """Remember that values up to a step may be given from now on."""
+        self._still()
+        os.pwrite(self._held, f"{_whose(key)} {steps:020d}\n".encode(), 0)
+        os.fsync(self._held)
+
+    def check(self, key: bytes, steps: int) -> None:
+        """Refuse a state that is not the newest."""
+        found = LINE.fullmatch(os.pread(self._held, 200, 0))
+        if found is None or found[1].decode() != _whose(key):
+            raise NotSound(
+                "The lock file beside this file is not that of its counter.",
+                remedy=f"Put back the one that belongs to it, if it is the newest. {ANEW} otherwise.",
+            )
+        if steps < int(found[2]):
+            raise NotSound(
+                "This state is older than the last value that was given: its noise would be used twice.",
+                remedy=f"Put back the newest state. {ANEW} if it is lost.",
+            )
+
+    def replace(self, text: str) -> None:
+        """Write the file, all or nothing, and on disk."""
+        self._still()
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Give up the lock."""
+        os.close(self._held)
+
+    def _still(self) -> None:
+        """The lock that is held must be the one that others find."""
+        held = os.fstat(self._held)
+        try:
+            there = os.lstat(_beside(self.path))
+        except FileNotFoundError:
+            there = None
+        if there is None or not os.path.samestat(held, there) or held.st_nlink != 1:
+            raise NotSound(
+                "The lock file of this counter was removed, replaced or linked: another counter may live.",
+                remedy=f"{ANEW}, in another file, and leave its lock file alone.",
+            )
+
+    def _single(self) -> None:
+        if self.path.exists() and self.path.stat().st_nlink != 1:
+            raise NotSound(
+                "This file has a second name, under which it could be gone on from as well.",
+                remedy="Remove the other hard links first, or choose another file.",
+            )
+
+    def _clean(self) -> None:
+        """Remove what a write left behind that was killed: it holds the key too."""
+        left = re.compile(rf"\.{re.escape(self.path.name)}\.[^.]+\.part")
+        for each in self.path.parent.iterdir():
+            if left.fullmatch(each.name):
+                each.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> str:
+    return f"{path}.lock"
+
+
+def _whose(key: bytes) -> str:
+    return sha256(b"the counter of " + key).hexdigest()
