@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -23,10 +25,30 @@ Answer = tuple[Cell, ...]
 
 
 class Single:
-    """A session that cannot be copied: its copies would each spend the one charge."""
+    """A session that cannot be copied: its copies would each spend the one charge.
+
+    Nor does it go on once a change of it was stopped midway, by Ctrl-C or for want of memory: what was drawn
+    before might be used for other data.
+    """
+
+    again: ClassVar[str] = "Start another session, which is charged by itself."
 
     def __init__(self) -> None:
-        self._lock, self._process = Lock(), os.getpid()
+        self._lock, self._process, self._broken = Lock(), os.getpid(), False
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of what is done within, or the session has ended; refusals come before."""
+        self._broken = True
+        try:
+            yield
+        except BaseException:
+            self._ended()
+            raise
+        self._broken = False
+
+    def _ended(self) -> None:
+        """What is left to do for a session that was broken."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise NotSound(
@@ -38,6 +60,8 @@ class Single:
         """Refused by what was already answered, or after a fork: never by a value."""
         if self._process != os.getpid():
             self.__reduce_ex__(0)
+        if self._broken:
+            raise NotSound("This session was stopped in the middle of a change.", remedy=self.again)
         if not left:
             raise NotSound(
                 "This session has given all the positive answers it was charged for.",
@@ -96,8 +120,9 @@ class AboveThreshold(Single):
         query, answers = self.mechanism.query, self.mechanism.answers
         with self._lock:
             self._check(self._left)
-            above = steps + int(query.draw(1)[0]) >= self._bar
-            self._left -= above
+            with self._change():
+                above = steps + int(query.draw(1)[0]) >= self._bar
+                self._left -= above
         if answers is None or not above:
             return above, None, None, None
         found = answers.release(steps if query.exact else steps * query.step)

@@ -15,10 +15,11 @@ up to here be at most H and M. Then a computed U is off by at most
 
     2.1uMτ (two roundings a step) + 1.1δτ²H (the pole) + ½τ (the cell),
 
-and the weighted sum by its weights times that and d + 8 roundings of its terms. Where everything within this
-distance rounds to one integer, this is it. Elsewhere, hardly once in a million, the sum is made again from
-the first step on in balls, with further bits of each place in its cell as far as they are needed: the answer
-is that of exact arithmetic, and when it is slow is decided by noise alone. (docs/proofs/buffered.md)
+and the weighted sum by its weights, known to 1.1u of themselves, times that and d + 8 roundings of its terms.
+Where it is proved that everything within this distance rounds to one integer, this is it. Elsewhere, hardly
+once in a million, the sum is made again from the first step on in balls, with further bits of each place in
+its cell as far as they are needed: the answer is that of exact arithmetic, and when it is slow is decided by
+noise alone. (docs/proofs/buffered.md)
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.arithmetic import arb, workprec
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.noise.filtered import real
 from dalenius.noise.gaussian import RoundedGaussian
 from dalenius.noise.law import Ints
@@ -52,6 +53,9 @@ CELLS, FURTHER = 1, 6
 """The first numbers of the paths of streams."""
 U = 2.0**-53
 BITS = 128
+GAIN = 1.1 * U
+"""How far a gain may be from the truth, relatively."""
+MOST_PLACE = 2.0**62
 
 
 @dataclass(frozen=True)
@@ -73,30 +77,29 @@ class Buffers:
             )
 
     def poles(self, bits: int) -> list[arb]:
-        """The m_j, then 1 for the sum, to about so many bits: by signs of g, which are proved."""
-        found = []
-        ends = [Fraction(-1), *sorted(self.decays)]
-        for low, high in pairwise(ends):
-            found.append(self._zero(low, high, bits))
+        """The m_j, then 1 for the sum, to so many bits of how far they are from any decay."""
+        found = [ball(left).union(ball(right)) for left, right in _zeros(self, bits)]
         return [*found, arb(1)] if self.summed else found
 
-    def _zero(self, low: Fraction, high: Fraction, bits: int) -> arb:
-        """Halve the interval; g rises on it from below zero (at −1: from at most zero) to infinity."""
-        left, right = ball(low), ball(high)
-        for _ in range(bits):
-            middle = ((left + right) / 2).mid()
-            height = self._g(middle)
-            if height < 0:
-                left = middle
-            elif height > 0:
-                right = middle
-            else:
-                break
-        return left.union(right)
+    def zero(self, low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+        """What holds the zero of g between −1 or a decay and the next decay: halved by signs that are exact.
 
-    def _g(self, m: arb) -> arb:
+        g rises there, from at most zero at −1 or from −∞ at a decay, to ∞.
+        """
+        if low == -1 and self._g(low) == 0:
+            return low, low
+        left, right = low, high
+        while (right - left) * 2**bits > min(high - right, 1 if low == -1 else left - low):
+            middle = (left + right) / 2
+            height = self._g(middle)
+            if height == 0:
+                return middle, middle
+            left, right = (middle, right) if height < 0 else (left, middle)
+        return left, right
+
+    def _g(self, m: Fraction) -> Fraction:
         pairs = zip(self.scales, self.decays, strict=True)
-        return sum((ball(scale) / (ball(decay) - m) for scale, decay in pairs), arb(-1))
+        return sum((scale / (decay - m) for scale, decay in pairs), Fraction(-1))
 
     def gains(self, poles: Sequence[arb]) -> list[arb]:
         """What the U are weighted by: γ_j and β, or −w_j."""
@@ -113,13 +116,20 @@ class Buffers:
 
     @cached_property
     def floats(self) -> tuple[Floats, Floats, Floats]:
-        """Poles, gains, and how far poles may be from the truth; gains are within u of it, relatively."""
-        with workprec(2 * BITS):
+        """Poles, gains, and how far poles may be from the truth; gains are within 1.1u of it, relatively."""
+        with workprec(4 * BITS):
             poles = self.poles(BITS)
             gains = self.gains(poles)
-        near = np.array([float(m.mid()) for m in poles])
-        off = np.array([0.0 if m == 1 else U + 2 * float(m.rad()) for m in poles])
-        return near, np.array([float(a.mid()) for a in gains]), off
+            near, weights = ([float(each.mid()) for each in balls] for balls in (poles, gains))
+            off = [0.0 if m == 1 else U + 2 * float(m.rad()) for m in poles]
+            known = [abs(m - arb(pole)) <= far for m, pole, far in zip(poles, near, off, strict=True)]
+            known += [abs(a - arb(gain)) <= GAIN * abs(a) for a, gain in zip(gains, weights, strict=True)]
+        if not (all(known) and max(off) <= 2 * U):
+            raise InvalidArgument(
+                "The filter of these decays and scales is too near to one with fewer of them.",
+                remedy="Leave out scales next to 0, and join decays next to each other.",
+            )
+        return np.array(near), np.array(weights), np.array(off)
 
 
 class Running:
@@ -152,8 +162,9 @@ class Running:
         from scipy.signal import lfilter
 
         cells = self.cells(self.blocks).astype(np.float64)
+        # Bounds may only widen: they hold whether or not this block is finished.
         self._highest = max(self._highest, float(np.abs(cells).max()))
-        total = np.zeros_like(cells) if self.buffers.summed else cells.copy()
+        total, held = np.zeros_like(cells) if self.buffers.summed else cells.copy(), np.empty_like(self._held)
         for j, (pole, gain) in enumerate(zip(self.poles, self.gains, strict=True)):
             out, _ = lfilter([1.0], [1.0, -pole], cells, axis=0, zi=pole * self._held[j][None])
             self._most[j] = max(self._most[j], float(np.abs(out).max()))
@@ -162,21 +173,27 @@ class Running:
             else:
                 total[1:] += gain * out[:-1]
                 total[0] += gain * self._held[j]
-            self._held[j] = out[-1]
-        return self._rounded(total)
+            held[j] = out[-1]
+        found = self._rounded(total)
+        self._held, self.blocks = held, self.blocks + 1
+        return found
 
     def _rounded(self, total: Floats) -> Ints:
+        """By floats where they are proved to do, by balls elsewhere."""
         first = self.blocks * self.steps
-        self.blocks += 1
         unit = 2.0 ** (self.shift - self.fine)
         places = total * unit + 0.5
+        if not np.all(np.abs(places) < MOST_PLACE):
+            raise NotSound(
+                "This noise does not fit 62 bits, or is no number.", remedy="Count in coarser units."
+            )
         whole = np.floor(places)
         rest, margin = (
             places - whole,
             self._margin(first + self.steps) * unit + U * float(np.abs(places).max()),
         )
         found = whole.astype(np.int64)
-        for step, column in np.argwhere((rest <= margin) | (rest >= 1 - margin)).tolist():
+        for step, column in np.argwhere(~((rest > margin) & (rest < 1 - margin))).tolist():
             found[step, column] = self._exact(first + step, column)
             self.settled += 1
         return found
@@ -221,6 +238,12 @@ class Running:
                 for _ in range(more // STEP):
                     known = known << STEP | bits.integer(STEP)
                 yield real(cell, arb(2 * known + 1, 1) / arb(2) ** (more + 1), self.law)
+
+
+@lru_cache(64)
+def _zeros(buffers: Buffers, bits: int) -> tuple[tuple[Fraction, Fraction], ...]:
+    ends = [Fraction(-1), *sorted(buffers.decays)]
+    return tuple(buffers.zero(low, high, bits) for low, high in pairwise(ends))
 
 
 def block_steps(width: int) -> int:

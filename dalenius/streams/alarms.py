@@ -22,7 +22,7 @@ import numpy as np
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses.loss import Loss
-from dalenius.mechanisms.above_threshold import AboveThreshold
+from dalenius.mechanisms.above_threshold import AboveThreshold, Single
 from dalenius.mechanisms.mechanism import Payer
 from dalenius.mechanisms.sparse_vector import SparseVector
 from dalenius.privacy import numbers
@@ -84,10 +84,11 @@ class RateAlarm:
         return RateWatch(self, self.mechanism.start(account, unit=unit, by=by, purpose=purpose))
 
 
-class RateWatch:
+class RateWatch(Single):
     """A session of `RateAlarm`. What it keeps of the window is as secret as the data."""
 
     def __init__(self, made_by: RateAlarm, session: AboveThreshold) -> None:
+        super().__init__()
         self.made_by, self._session = made_by, session
         self._steps: deque[int] = deque(maxlen=made_by.window)
 
@@ -98,10 +99,14 @@ class RateWatch:
 
     def add(self, *, bad: int, events: int) -> Release:
         """One step: how many events there were, and how many of them were bad; whether that is an alarm."""
-        self._steps.append(self.made_by.query(_whole(bad), _whole(events)))
-        found = self._session.ask(sum(self._steps))
-        if found.value:
-            self._steps.clear()
+        query = self.made_by.query(_whole(bad), _whole(events))
+        with self._lock:
+            self._check(self.left)
+            with self._change():
+                self._steps.append(query)
+                found = self._session.ask(sum(self._steps))
+                if found.value:
+                    self._steps.clear()
         return found
 
 

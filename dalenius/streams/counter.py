@@ -10,12 +10,14 @@
 The noise of a step follows from a secret key and the number of the step. So a value asked for twice, or again
 after a crash, is the same value: nothing is charged or told anew. Whoever sees the memory of a counter, or
 its file, sees the key, the sums and who took part: keep them as secret as the data (or see `pan_private`).
+A counter that was stopped in the middle of a step is not used again, so that no noise meets two sets of data.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 class Counter(Single):
     """A session of a `Continual` mechanism. For one thread at a time."""
+
+    again: ClassVar[str] = "Load it again from its file, where it was saved, or start another."
 
     def __init__(self, mechanism: Continual, unit: Unit | None, stamp: Stamp, key: StreamKey) -> None:
         super().__init__()
@@ -60,28 +64,36 @@ class Counter(Single):
         """One step: a whole number or a batch of them, or with categories their indices."""
         events = whole_steps(value)
         with self._lock:
-            self._take(self._summed(events, unit)[None])
+            named = self._named(events, unit)
+            self._room(1)
+            with self._change():
+                self._take(self._bounded(self._admitted(events, named))[None])
 
     def extend(self, values: Any) -> None:
         """Steps of one number each, of which only the last value can be asked for."""
         with self._lock:
-            self._take(self._rows(whole_steps(values)))
+            rows = self._rows(whole_steps(values))
+            self._room(len(rows))
+            with self._change():
+                self._take(rows)
 
     def series(self, values: Any) -> Release:
         """Steps of one number each, and the values of all of them."""
         events = whole_steps(values)
         with self._lock:
-            first = self._steps + 1
-            found = self._take(self._rows(events))
+            first, rows = self._steps + 1, self._rows(events)
+            self._room(len(rows))
+            with self._change():
+                found = self._take(rows)
             self._keep()
             return self._released(found, first, listed=True)
 
     def value(self) -> Release:
         """The value at the last step."""
         with self._lock:
+            self._single()
             if self._last is None:
                 raise InvalidArgument("There was no step yet.", remedy="Add something first.")
-            self._single()
             self._keep()
             return self._released(self._last, self._steps, listed=False)
 
@@ -105,16 +117,19 @@ class Counter(Single):
 
     # What it is made of.
 
-    def _summed(self, events: Ints, unit: Any) -> Ints:
-        """One step of events, bounded."""
+    def _named(self, events: Ints, unit: Any) -> list[Hashable]:
+        """Whose events these are, where units are bounded."""
         if (unit is None) != (self._participants is None):
             raise InvalidArgument(
                 "unit says whose a number is, and goes with a bound on what one unit may do.",
                 remedy="Pass most= to the mechanism and unit= to every add, or neither.",
             )
-        if self._participants is not None:
-            events = events[self._participants.admitted(names(unit, events.size), self._steps)]
-        return self._bounded(events)
+        return [] if self._participants is None else names(unit, events.size)
+
+    def _admitted(self, events: Ints, named: list[Hashable]) -> Ints:
+        if self._participants is None:
+            return events
+        return events[self._participants.admitted(named, self._steps)]
 
     def _bounded(self, events: Ints) -> Ints:
         mechanism = self.mechanism
@@ -132,14 +147,17 @@ class Counter(Single):
             return np.array([self._bounded(event[None]) for event in events])
         return np.clip(events, -self.mechanism.largest, self.mechanism.largest)[:, None]
 
-    def _take(self, rows: Ints) -> Values:
+    def _room(self, steps: int) -> None:
+        """Refused is a session that has ended, or is not charged for so many further steps."""
         self._single()
         end = self.mechanism.horizon
-        if end is not None and self._steps + len(rows) > end:
+        if end is not None and self._steps + steps > end:
             raise NotSound(
                 f"This stream was charged for {end} steps.",
                 remedy="Start another with a longer horizon, or TreeSum without one.",
             )
+
+    def _take(self, rows: Ints) -> Values:
         found = []
         for start in range(0, len(rows), self._blocks.steps):
             part = rows[start : start + self._blocks.steps]
@@ -152,9 +170,9 @@ class Counter(Single):
     def _noise(self, size: int) -> Ints:
         """Of the next steps, at most a block's."""
         while self._first + len(self._drawn) < self._steps + size:
-            old = self._drawn[self._steps - self._first :]
-            self._first += len(self._drawn) - len(old)
-            self._drawn = np.concatenate([old, self._blocks.next()])
+            old, new = self._drawn[self._steps - self._first :], self._blocks.next()
+            first, drawn = self._first + len(self._drawn) - len(old), np.concatenate([old, new])
+            self._first, self._drawn = first, drawn
         start = self._steps - self._first
         return self._drawn[start : start + size]
 
@@ -166,10 +184,17 @@ class Counter(Single):
 
     def _go_on(self, steps: int, last: Values | None) -> None:
         """From a step on that was reached before: the noise of earlier ones is drawn again, and dropped."""
-        self._steps, self._last = steps, last
-        while self._first + len(self._drawn) < steps:
-            self._first += len(self._drawn)
-            self._drawn = self._blocks.next()
+        with self._change():
+            while self._first + len(self._drawn) < steps:
+                new = self._blocks.next()
+                self._first, self._drawn = self._first + len(self._drawn), new
+            self._steps, self._last = steps, last
+
+    def _ended(self) -> None:
+        """The file can be loaded again: it holds the last value that was given, and none after it will be."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
 
     def _single(self) -> None:
         self._check(1)

@@ -8,7 +8,7 @@ is released, and D_t = Σ_k g^k (x_{t−k} + R_{t−k}) is made of that, which i
 
 Theorem. As in `sums`, all outputs together are dominated by N(μ, 1) against N(0, 1), μ = sens_π(C_g)·Δ/scale:
 C_g⁻¹(C_g x + N) = x + y is a function of C_g x + N, x_t is a multiple of the grid 2^−shift, and rounding a
-multiple of the grid plus y_t onto it gives x_t + R_t.
+multiple of the grid plus y_t onto it gives x_t + R_t, which is added up in whole numbers of the grid.
 
 Error. Σ g^k y_{t−k} is Gaussian of deviation scale·‖(g^k b_k)‖, b the decoder of C; rounding adds at most
 2^−shift/(2(1 − g)), which `shift` keeps below a thousandth of scale. For g near 1 the factor is that of a
@@ -62,6 +62,7 @@ class DecayedSum(Continual, kind="decayed_sum"):
             raise InvalidArgument(
                 "decay must be below 1, by 1e-5 at least.", remedy="Use ContinualSum for no decay."
             )
+        _ = self._buffers.floats
         self._check()
 
     @cached_property
@@ -79,13 +80,17 @@ class DecayedSum(Continual, kind="decayed_sum"):
         """The grid, from public numbers."""
         return max(0, math.ceil(10 - math.log2((1 - self.decay) * self.scale)))
 
+    @cached_property
+    def _buffers(self) -> Buffers:
+        return Buffers(self.decays, self.scales, summed=False)
+
     def blocks(self, key: StreamKey, width: int) -> Running:
         """Filtered noise of single steps."""
-        return Running(Buffers(self.decays, self.scales, summed=False), self.scale, key, width, self.shift)
+        return Running(self._buffers, self.scale, key, width, self.shift)
 
     def tally(self, width: int) -> Tally:
         """The decayed sums, with noise."""
-        return Faded(width, float(self.decay), 2.0**-self.shift)
+        return Faded(width, float(self.decay), self.shift)
 
     def reach(self, steps: Ints, alpha: Fraction) -> Floats:
         """By the law of the noise, and what rounding can do."""
@@ -103,7 +108,7 @@ class DecayedSum(Continual, kind="decayed_sum"):
         """g^k b_k."""
         from scipy.signal import lfilter
 
-        poles, gains, _ = Buffers(self.decays, self.scales, summed=False).floats
+        poles, gains, _ = self._buffers.floats
         single = np.concatenate([[1.0], gains @ poles[:, None] ** np.arange(length - 1.0)])
         found: Floats = lfilter([1.0], [1.0, -float(self.decay)], single)
         return found

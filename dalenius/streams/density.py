@@ -153,7 +153,8 @@ class DensityTable(Single):
         inside = found[(found >= 0) & (found < self.mechanism.items)]
         with self._lock:
             self._check(1)
-            self.bits[inside] = bernoulli(HALF + self.mechanism.bias, inside.size, bits=fresh.Fresh())
+            with self._change():
+                self.bits[inside] = bernoulli(HALF + self.mechanism.bias, inside.size, bits=fresh.Fresh())
 
     def value(self) -> Release:
         """How many items appeared since the last announced intrusion."""
@@ -164,8 +165,9 @@ class DensityTable(Single):
                     "This table has given all the answers it was charged for.",
                     remedy="Start another, with more answers.",
                 )
-            self._answers -= 1
-            ones = int(self.bits.sum()) + fresh.discrete_laplace(1 / self.mechanism.answer_epsilon, 1)
+            with self._change():
+                self._answers -= 1
+                ones = int(self.bits.sum()) + fresh.discrete_laplace(1 / self.mechanism.answer_epsilon, 1)
             return self._stamp(self.mechanism.released(ones, self.unit))
 
     def intruded(self) -> None:
@@ -177,8 +179,9 @@ class DensityTable(Single):
                     "More intrusions were announced than this table was charged for.",
                     remedy="Drop it and start another, with more intrusions.",
                 )
-            self._phases -= 1
-            self._renew()
+            with self._change():
+                self._phases -= 1
+                self._renew()
 
     def state(self) -> list[int]:
         """What an intruder finds of the data."""

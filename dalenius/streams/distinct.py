@@ -182,13 +182,15 @@ class DistinctSketch(Single):
                     "This sketch was charged for one release, which it has had.",
                     remedy="Start another sketch.",
                 )
-            self._bits[places] = True
+            with self._change():
+                self._bits[places] = True
 
     def value(self) -> Release:
         """The number of different items; asked again, the same."""
         with self._lock:
             self._check(1)
             if self._flipped is None:
-                self._flipped = self.mechanism.flipped(self._bits)
-                self._bits[:] = False
+                with self._change():
+                    self._flipped = self.mechanism.flipped(self._bits)
+                    self._bits[:] = False
             return self._stamp(self.mechanism.released([self._flipped], self.unit))

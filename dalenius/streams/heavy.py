@@ -178,13 +178,15 @@ class HeavySketch(Single):
                     "This sketch was charged for one release, which it has had.",
                     remedy="Start another sketch.",
                 )
-            for item in listed:
-                self._sketch.add(item)
+            with self._change():
+                for item in listed:
+                    self._sketch.add(item)
 
     def value(self) -> Release:
         """The frequent items; asked again, the same."""
         with self._lock:
             self._check(1)
             if self._found is None:
-                self._found = self.mechanism.noisy(self._sketch.counts)
+                with self._change():
+                    self._found = self.mechanism.noisy(self._sketch.counts)
             return self._stamp(self.mechanism.released(self._found, self.unit))

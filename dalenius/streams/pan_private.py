@@ -53,6 +53,8 @@ from dalenius.streams.tallies import Ints
 from dalenius.streams.trees import wide
 
 EVENTS = "Use ContinualSum with most, whose memory is not private; or charge an account without a column."
+MOST_LARGEST, MOST_SCALE = 2**31, 2**48
+"""2⁸ scales of the noise of state and output, on each of 40 levels, fit 63 bits."""
 BOUND = "the state is private too: any announced intrusions, and one that is not"
 
 
@@ -65,6 +67,13 @@ class PanPrivateCount(Mechanism, kind="pan_private_count"):
     state_scale: Parameter[Fraction] = Parameter(numbers.positive)
     output_scale: Parameter[Fraction] = Parameter(numbers.positive)
     largest: Parameter[int] = Parameter(whole, 1)
+
+    def __post_init__(self) -> None:
+        numbers.count(self.largest, "largest", most=MOST_LARGEST)
+        if max(self.state_scale, self.output_scale) > MOST_SCALE:
+            raise InvalidArgument(
+                "state_scale and output_scale must be at most 2^48.", remedy="Count in coarser units."
+            )
 
     @property
     def levels(self) -> int:
@@ -156,9 +165,10 @@ class PanPrivateCounter(Single):
                     f"This stream was charged for {mechanism.horizon} steps.",
                     remedy="Start another with a longer horizon.",
                 )
-            self.open += int(np.clip(events, -mechanism.largest, mechanism.largest).sum())
-            self.steps += 1
-            self._close()
+            with self._change():
+                self.open += int(np.clip(events, -mechanism.largest, mechanism.largest).sum())
+                self.steps += 1
+                self._close()
 
     def _close(self) -> None:
         """Blocks that end with this step: the longest one is kept, and all of them begin anew."""
@@ -173,12 +183,14 @@ class PanPrivateCounter(Single):
         """Say that somebody saw the memory: its noise is renewed."""
         with self._lock:
             self._check(1)
-            for level in range(self.mechanism.levels):
-                self.open[level] += self._noise(self.open.shape[1])
-            self._noises += 1
+            with self._change():
+                for level in range(self.mechanism.levels):
+                    self.open[level] += self._noise(self.open.shape[1])
+                self._noises += 1
 
     def closed_sum(self) -> Ints:
         """Of the blocks of the step's binary digits, with their noise."""
+        self._check(1)
         total: Ints = self.closed[self._digits()].sum(axis=0)
         return total
 

@@ -60,7 +60,7 @@ class ContinualSum(Continual, kind="continual_sum"):
     most: int | None = None
 
     def __post_init__(self) -> None:
-        _ = self._buffers
+        _ = self._buffers.floats
         self._check()
 
     @cached_property

@@ -88,15 +88,17 @@ class Recent(Tally):
 class Faded(Tally):
     """Steps with noise, each worth `decay` of what it was a step ago: nothing else is kept of the data."""
 
-    def __init__(self, width: int, decay: float, unit: float) -> None:
+    def __init__(self, width: int, decay: float, shift: int) -> None:
         super().__init__(width)
-        self._decay, self._unit, self._held = decay, unit, np.zeros(width)
+        self._decay, self._shift, self._held = decay, shift, np.zeros(width)
 
     def series(self, steps: Ints, drawn: Ints) -> Values:
-        """What is made of released numbers is free, floats or not."""
+        """Noise is added in whole numbers; what is made of such sums is free, floats or not."""
         from scipy.signal import lfilter
 
-        noisy = steps + drawn * self._unit
+        large = int(np.abs(steps).max()) << self._shift >= 1 << 62
+        exact: Values = (steps.astype(object) if large else steps) * (1 << self._shift) + drawn
+        noisy = exact.astype(np.float64) * 2.0**-self._shift
         found: Values = lfilter([1.0], [1.0, -self._decay], noisy, axis=0, zi=self._decay * self._held[None])[
             0
         ]

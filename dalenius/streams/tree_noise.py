@@ -40,6 +40,8 @@ WEIGHT = 16
 """Bits of the weights of a combination."""
 LARGEST = 38
 """Bits of a scale with those of η: 2⁸ scales, a weight and a sum are within 63 bits."""
+ENDLESS = 62
+"""Levels that are counted where there is no horizon."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,13 @@ class Nodes:
     @property
     def bits(self) -> int:
         """Of η behind the point."""
-        top = self.scale((self.levels or 40) - 1)
-        return 0 if self.estimator == "plain" else max(0, min(16, LARGEST - math.ceil(math.log2(top))))
+        room = LARGEST - math.ceil(math.log2(self.top))
+        return 0 if self.estimator == "plain" else max(0, min(16, room))
+
+    @property
+    def top(self) -> Fraction:
+        """The largest scale."""
+        return self.scale((self.levels or ENDLESS) - 1)
 
     def there(self, level: int) -> bool:
         """Whether the tree has such a level."""

@@ -47,10 +47,8 @@ from dalenius.streams.continual import Continual, fitted
 from dalenius.streams.counter import Counter
 from dalenius.streams.sums import quantile
 from dalenius.streams.tallies import Ints, Tally, Total
-from dalenius.streams.tree_noise import Estimator, Law, Nodes, TreeBlocks
+from dalenius.streams.tree_noise import ENDLESS, LARGEST, Estimator, Law, Nodes, TreeBlocks
 
-ENDLESS = 62
-"""Levels that are counted where there is no horizon."""
 MOST_FULL = 2**20
 
 
@@ -79,6 +77,11 @@ class TreeSum(Continual, kind="tree_sum"):
         if self.estimator == "full":
             self._check_full()
         self._check()
+        if self.estimator != "plain" and self.nodes.top > 2**LARGEST:
+            raise InvalidArgument(
+                "Without a horizon scales grow with the level: the one of the highest is above 2^38.",
+                remedy="Use estimator='plain', pass a horizon, or count in coarser units.",
+            )
 
     def _check_full(self) -> None:
         length = self.horizon

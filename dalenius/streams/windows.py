@@ -144,14 +144,14 @@ class WindowBlocks:
 
     def next(self) -> Ints:
         """The noise of the next block's windows."""
-        self._held = [*self._held[-self._past :], self._tables()]
-        first = self.blocks + 1 - len(self._held)
-        tables = [np.concatenate(level) for level in zip(*self._held, strict=True)]
+        held = [*self._held[-self._past :], self._tables()]
+        first = self.blocks + 1 - len(held)
+        tables = [np.concatenate(level) for level in zip(*held, strict=True)]
         ends = np.arange(self.blocks * self.steps + 1, (self.blocks + 1) * self.steps + 1)
         total = np.zeros((self.steps, self.width), np.int64)
         for h, which, node in covered(ends, self.window, len(tables)):
             total[which] += tables[h][node - (first * self.steps >> h)]
-        self.blocks += 1
+        self._held, self.blocks = held, self.blocks + 1
         return total
 
     def _tables(self) -> list[Ints]:

@@ -20,6 +20,8 @@ COUNT = PanPrivateCount(horizon=7, state_scale=3, output_scale=3)
 ORDINARY = TreeSum(horizon=7, scale=3, law="laplace", estimator="plain")
 NOTHING, EARLY, BETWEEN = [0, 0, 0], [1, 0, 0], [0, 1, 0]
 ALARM = 1e-6
+OTHER = {"mechanism", "unit", "_stamp", "_lock", "_process", "_broken"}
+"""What a session holds that is not of the data."""
 
 
 def near(stream: list[int]) -> list[list[int]]:
@@ -30,7 +32,7 @@ def seized(session: Any) -> list[float]:
     """Every number in the memory of a session, wherever it lies, and of what it holds."""
     found: list[float] = []
     for name, part in sorted(vars(session).items()):
-        if name in ("mechanism", "unit", "_stamp", "_lock", "_process", "_keeper", "_key", "_drawn"):
+        if name in OTHER or name in ("_keeper", "_key", "_drawn"):
             continue
         parts = vars(part).values() if hasattr(part, "__dict__") else [part]
         for each in parts:
@@ -102,9 +104,7 @@ def test_the_outputs_alone_pass_too() -> None:
 def test_the_memory_holds_nothing_else() -> None:
     session = COUNT.start()
     session.add(1)
-    held = {
-        name for name in vars(session) if name not in ("mechanism", "unit", "_stamp", "_lock", "_process")
-    }
+    held = set(vars(session)) - OTHER
     assert held == {"open", "closed", "steps", "_noises", "_closed_noises"}
     assert session.state() == (session.open[:, 0].tolist(), session.closed[:, 0].tolist())
 
