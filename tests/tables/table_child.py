@@ -113,4 +113,6 @@ def ask_until(source: str, place: int, said: Path) -> None:
 
 
 if __name__ == "__main__":
+    # Whoever started the tests in the background has SIGINT ignored, and so would this process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     {"ask": ask, "slowly": slowly, "full": full, "killed": killed}[sys.argv[1]](*sys.argv[2:])
