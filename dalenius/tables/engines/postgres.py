@@ -21,7 +21,7 @@ from dalenius.tables.engines.bounding.bounded import BoundedRows
 from dalenius.tables.engines.postgres_finding import check_reading, check_server, named, relation
 from dalenius.tables.engines.postgres_runner import PostgresRunner
 from dalenius.tables.engines.postgres_server import Server, read
-from dalenius.tables.engines.postgres_types import BIGINT, Relation, kinds_of, quoted
+from dalenius.tables.engines.postgres_types import Relation, kinds_of, quoted
 from dalenius.tables.engines.postgres_words import PostgresWords
 from dalenius.tables.rows import Rows
 
@@ -77,8 +77,7 @@ class PostgresEngine:
                 read(lambda: runner.prepare(source, rows.units))
                 if runner.after:
                     self._same = {runner.after: self._same.get(runner.before, runner.before)}
-            packed = rows.units == 1 and types["unit_0"] == BIGINT
-            yield BoundedRows(self._words, runner, source, rows, kinds_of(types), packed=packed)
+            yield BoundedRows(self._words, runner, source, rows, kinds_of(types))
 
     def public(self, sql: str) -> list[dict[str, Any]]:
         """See `Engine`."""

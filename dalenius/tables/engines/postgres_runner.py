@@ -55,7 +55,7 @@ class PostgresRunner:
         return read(lambda: self._stored(table, sql))
 
     def _stored(self, table: str, sql: str) -> str:
-        # Units and places that are one number are sorted faster than they are hashed.
+        # Sorted once, cells and units both come in order; there are too many cells to be hashed in memory.
         self._cursor.execute("SELECT set_config('enable_hashagg', 'off', true)", prepare=False)
         self._cursor.execute(f"INSERT INTO {table} {sql}", prepare=False)
         self._cursor.execute("SELECT set_config('enable_hashagg', 'on', true)", prepare=False)

@@ -51,9 +51,9 @@ class SparkWords(Words):
             return f"({above} DIV {below})"
         return f"CAST(({above} - {above} % {below}) / {below} AS {_DECIMAL})"
 
-    def binary_digits(self, sql: str) -> str:
-        """See `Words`."""
-        return f"CASE WHEN {sql} = 0 THEN 0 ELSE length(bin({sql})) END"
+    def octaves(self, sql: str) -> str:
+        """See `Words`: the binary digits of x − 1."""
+        return f"CASE WHEN {sql} = 1 THEN 0 ELSE length(bin({sql} - 1)) END"
 
     def exponent(self, sql: str) -> str:
         """See `Words`: a logarithm, put right by comparing with powers of two, which are exact."""

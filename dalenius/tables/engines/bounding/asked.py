@@ -38,34 +38,29 @@ class Asked:
     def __post_init__(self) -> None:
         places(self.keys)
 
-    @property
-    def bits(self) -> int:
-        """Of a place."""
-        return max(len(self.keys) - 1, 0).bit_length()
-
     def join(self, salt: bytes = b"") -> str:
         """What goes behind the rows, as `r`: place and digest of their keys are a.place and a.digest."""
         width = range(len(self.kinds))
         found = {place: read for place, key in enumerate(self.keys) if (read := self._read(key)) is not None}
-        lines = [self._line(place, key, salt) for place, key in found.items()]
-        nothing = self._line(0, (None,) * len(width), b"")
+        lines = found or {0: (None,) * len(width)}
+        digests = [hashing.digest_of(salt, "k", key) for key in lines.values()]
+        columns: list[tuple[str, list[KeyPart]]] = [("integer", list(lines)), ("integer", list(digests))]
+        for i, kind in enumerate(self.kinds):
+            parts = [key[i] for key in lines.values()]
+            columns.append((kind, [_STAND_IN[kind] if part is None else part for part in parts]))
+        columns += [("boolean", [key[i] is None for key in lines.values()]) for i in width]
         names = ", ".join(["place", "digest", *(f"k{i}" for i in width), *(f"n{i}" for i in width)])
-        table = f"(VALUES {', '.join(lines or [nothing])}) AS a({names})"
+        table = f"{self.words.listed(columns)} AS a({names})"
         conditions = [self._same(i, any(key[i] is None for key in found.values())) for i in width]
-        conditions += [] if lines else ["FALSE"]
+        conditions += [] if found else ["FALSE"]
         return f" JOIN {table} ON {' AND '.join(conditions)}" if conditions else f" CROSS JOIN {table}"
 
     def _same(self, i: int, nulls: bool) -> str:
         if not nulls:
             return f"r.key_{i} = a.k{i}"
-        held = f"COALESCE(r.key_{i}, {self._literal(None, self.kinds[i])})"
+        nothing = self.words.dialect.literal(_STAND_IN[self.kinds[i]], as_known(self.kinds[i]))
+        held = f"COALESCE(r.key_{i}, {nothing})"
         return f"{held} = a.k{i} AND (r.key_{i} IS NULL) = a.n{i}"
-
-    def _line(self, place: int, key: Key, salt: bytes) -> str:
-        digest = hashing.digest_of(salt, "k", key)
-        held = [self._literal(part, kind) for part, kind in zip(key, self.kinds, strict=True)]
-        missing = ["TRUE" if part is None else "FALSE" for part in key]
-        return f"({', '.join([str(place), self._literal(digest, 'integer'), *held, *missing])})"
 
     def _read(self, key: Key) -> Key | None:
         """The key as its columns would have it; None where they cannot."""
@@ -75,10 +70,6 @@ class Asked:
 
     def _says(self, part: KeyPart) -> bool:
         return not isinstance(part, str) or self.words.says(part)
-
-    def _literal(self, part: KeyPart, kind: str) -> str:
-        """A part of a key, or what stands for NULL in a column of that kind."""
-        return self.words.dialect.literal(_STAND_IN[kind] if part is None else part, as_known(kind))
 
 
 def read_as(part: KeyPart, kind: str) -> tuple[KeyPart] | None:

@@ -55,7 +55,7 @@ class BoundedRows:
     """Rows that an engine holds.
 
     `source` is what goes behind FROM for them, `kinds` tells of each of their columns which of the kinds of
-    `Engine.columns` it is, and `packed` whether a unit is one number of 64 bits that is best packed.
+    `Engine.columns` it is.
     """
 
     def __init__(
@@ -65,11 +65,9 @@ class BoundedRows:
         source: str,
         rows: Rows,
         kinds: Mapping[str, str],
-        *,
-        packed: bool = False,
     ) -> None:
         self._words, self._runner, self._rows = words, runner, rows
-        self._cells = Cells(words, source, rows, kinds, packed)
+        self._cells = Cells(words, source, rows, kinds)
         self._keys = tuple(kinds[f"key_{i}"] for i in range(rows.keys))
         self._stored: dict[str, str] = {}
         if any(kinds[f"unit_{i}"] == "other" for i in range(rows.units)):
@@ -107,7 +105,7 @@ class BoundedRows:
         placed = self._cells.placed(value, magnitude(self._words, "r.v"))
         sql = f"SELECT place, COUNT(*) * {MASS} FROM {placed} AS r GROUP BY place"
         if self._rows.units:
-            sql = self._cells.shared(placed, MAGNITUDES.bit_length(), MASS)
+            sql = self._cells.shared(placed, MASS)
         for place, total in self._runner.fetch(sql):
             sums[int(place)] = int(total)
         return sums
@@ -182,7 +180,7 @@ class BoundedRows:
         if not self._rows.units:
             return f"{rows} AS r", f"CAST({min(WEIGHT, math.floor(WEIGHT * limit))} AS BIGINT)"
         if presence:
-            rows = self._cells.cells(rows, asked.bits)
+            rows = self._cells.cells(rows)
         if bounding.groups is not None:
             return f"{rows} AS r{self._kept(asked, bounding)}", f"w.{'presence' if presence else 'weight'}"
         found = self._clipped(asked, limit, bounding.norm, presence=presence)
@@ -196,7 +194,7 @@ class BoundedRows:
         guessed = f"SELECT {', '.join(size)} FROM {self._units(asked)} AS s{words.barrier}"
         found = f"{weight(words, 'g', limit, norm, presence=presence)} AS weight"
         weighed = f"SELECT {', '.join([*names, found])} FROM ({guessed}) AS g{words.barrier}"
-        return f"SELECT * FROM ({weighed}) AS f WHERE weight < {WEIGHT}"
+        return f"SELECT{words.once(names)} * FROM ({weighed}) AS f WHERE weight < {WEIGHT}"
 
     def _kept(self, asked: Asked, bounding: Bounding) -> str:
         """What joins rows, as `r`, with the groups that their unit keeps and its weights, as `w`."""

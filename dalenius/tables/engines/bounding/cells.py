@@ -1,12 +1,9 @@
 """Rows by unit and group, in SQL. Units are columns u0…, and relations are what goes behind FROM.
 
-    rows        those with a key that is asked for: u0…, place, v0…, d0…; and digest, of the key
-    cells       how many a unit has in each place: u0…, place, n
-    units       the shapes of units: u0…, squares Σ n², held Σ n, groups
-    sampled     the same for each of the groups that a unit keeps: u0…, place, squares, held, groups
-
-Where a unit is one number of 64 bits it is put together with the place into one, as far as there is room,
-since engines sort such numbers much faster than pairs; units beyond that are counted beside them.
+rows        those with a key that is asked for: u0…, place, v0…, d0…; and digest, of the key
+cells       how many a unit has in each place: u0…, place, n
+units       the shapes of units: u0…, squares Σ n², held Σ n, groups
+sampled     the same for each of the groups that a unit keeps: u0…, place, squares, held, groups
 """
 
 from __future__ import annotations
@@ -19,8 +16,6 @@ from dalenius.tables.engines.bounding.weighing import ROWS, SQUARES
 from dalenius.tables.engines.bounding.words import Words
 from dalenius.tables.rows import Rows
 
-_BITS = 62
-"""Of a unit and a place that are one number."""
 _MOST = 1 << 40
 """Rows of a unit in one place, that are counted where shares are taken."""
 
@@ -33,8 +28,6 @@ class Cells:
     source: str
     shape: Rows
     kinds: Mapping[str, str]
-    packed: bool = False
-    """Whether a unit is one number of 64 bits."""
 
     @property
     def names(self) -> list[str]:
@@ -75,22 +68,14 @@ class Cells:
         columns = ", ".join([*self.names, f"{place} AS place"])
         return f"(SELECT {columns} FROM ({inner}) AS r WHERE r.v IS NOT NULL)"
 
-    def cells(self, placed: str, bits: int) -> str:
-        """Counts of placed rows; places have so many bits."""
-        if not self.packed:
-            return _counted(placed, f"{self._owner}, place")
-        words, half = self.words, 1 << (_BITS - 1 - bits)
-        inside = f"u0 BETWEEN {-half} AND {half - 1}"
-        code = f"({words.whole('u0')} + {half}) * {1 << bits} + place"
-        counted = f"SELECT {code} AS code, COUNT(*) AS n FROM {placed} AS r WHERE {inside} GROUP BY 1"
-        near = f"SELECT {words.shifted('code', bits)} - {half} AS u0, {words.low('code', bits)} AS place, n"
-        far = _counted(f"(SELECT * FROM {placed} AS r WHERE NOT ({inside}))", "u0, place")
-        return f"({near} FROM ({counted}) AS c UNION ALL SELECT * FROM {far} AS f)"
+    def cells(self, placed: str) -> str:
+        """Counts of placed rows."""
+        return _counted(placed, f"{self._owner}, place")
 
     def units(self, asked: Asked) -> str:
         """A query for the shapes of units."""
         shape = ", ".join([*self.names, *self._shape("")])
-        return f"SELECT {shape} FROM {self.cells(self.rows(asked), asked.bits)} AS c GROUP BY {self._owner}"
+        return f"SELECT {shape} FROM {self.cells(self.rows(asked))} AS c GROUP BY {self._owner}"
 
     def _shape(self, over: str) -> list[str]:
         squares = self.words.total(f"CASE WHEN n < {ROWS} THEN n * n ELSE {SQUARES + 1} END", over)
@@ -137,11 +122,11 @@ class Cells:
         united = f"(SELECT DISTINCT place, d FROM ({found}) AS k) AS v"
         return f"SELECT place, COUNT(*) FROM {united} GROUP BY place"
 
-    def shared(self, placed: str, bits: int, mass: int) -> str:
+    def shared(self, placed: str, mass: int) -> str:
         """A query for what units add to each place: ⌊mass·n/Σ n⌋."""
         words = self.words
         held = words.whole(words.total("n", f" OVER (PARTITION BY {self._owner})"))
-        cells = f"SELECT place, n, {held} AS held FROM {self.cells(placed, bits)} AS c"
+        cells = f"SELECT place, n, {held} AS held FROM {self.cells(placed)} AS c"
         share = words.total(words.quotient(f"(LEAST(n, {_MOST}) * {mass})", "held"))
         return f"SELECT place, {share} FROM ({cells}) AS h GROUP BY place"
 

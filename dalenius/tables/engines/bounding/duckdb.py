@@ -28,9 +28,9 @@ class DuckdbWords(Words):
         """See `Words`."""
         return f"({above} // {below})"
 
-    def binary_digits(self, sql: str) -> str:
-        """See `Words`."""
-        return f"LENGTH(LTRIM(BIN({sql}), '0'))"
+    def octaves(self, sql: str) -> str:
+        """See `Words`: the binary digits of x − 1."""
+        return f"LENGTH(LTRIM(BIN({sql} - 1), '0'))"
 
     def exponent(self, sql: str) -> str:
         """See `Words`."""

@@ -86,15 +86,14 @@ def _too_fine() -> InvalidArgument:
 def _steps(words: Words, value: str, steps: Steps) -> str:
     """The steps of a value that is there: cut towards zero, held between the ends, less the offset.
 
-    Ends are compared before anything is multiplied, and what is within a step of zero is not: so no product
-    leaves the range of real numbers, where an engine might refuse it.
+    It is held before it is multiplied, and what is within a step of zero is not multiplied by less than one:
+    so no product leaves the range of real numbers, where an engine might refuse it. The value is said as
+    rarely as can be, since engines compute it anew each time.
     """
     grid, number = steps.range.grid, words.dialect.number
     least, most = steps.ends
     low, high, step = (number(float(count * grid.step)) for count in (least, most, 1))
-    scaled = words.cut(f"{value} * {number(float(1 / Fraction(grid.step)))}")
-    held = (
-        f"CASE WHEN {value} <= {low} THEN {least} WHEN {value} >= {high} THEN {most} "
-        f"WHEN ABS({value}) < {step} THEN 0 WHEN {value} IS NOT NULL THEN {scaled} END"
-    )
-    return f"({held} - ({steps.range.offset}))"
+    held = f"LEAST(GREATEST({value}, {low}), {high})"
+    scaled = words.cut(f"{held} * {number(float(1 / Fraction(grid.step)))}")
+    near = f"WHEN ABS({held}) < {step} THEN 0 " if grid.step > 1 else ""
+    return f"(CASE WHEN {value} IS NULL THEN NULL {near}ELSE {scaled} END - ({steps.range.offset}))"

@@ -58,19 +58,19 @@ def weight(words: Words, guessed: str, limit: Fraction, norm: Norm, *, presence:
 def bins(words: Words, norm: Norm, *, presence: bool) -> tuple[str, str]:
     """The two numbers of a unit's bin in `shapes`."""
     if presence:
-        size = _octaves(words, "groups" if norm == "l2" else "groups * groups")
-        spread = _octaves(words, "groups") if norm == "l2" else "0"
+        size = words.octaves("groups" if norm == "l2" else "groups * groups")
+        spread = words.octaves("groups") if norm == "l2" else "0"
         return _held(size, SIZES), _held(spread, SPREADS)
     large, few = "squares IS NULL", f"held <= {1 << 31}"
     if norm == "l1":
-        size = f"CASE WHEN {few} THEN {_octaves(words, 'held * held')} ELSE {SIZES - 1} END"
+        size = f"CASE WHEN {few} THEN {words.octaves('held * held')} ELSE {SIZES - 1} END"
         return f"CASE WHEN {large} THEN {SIZES - 1} ELSE {_held(size, SIZES)} END", "0"
     narrow = words.quotient("(held * held + squares - 1)", "squares")
     held, squares = words.wide("held"), words.wide("squares")
     wide = words.whole(words.quotient(f"({held} * held + squares - 1)", squares))
-    spread = f"CASE WHEN {few} THEN {_octaves(words, narrow)} ELSE {_octaves(words, wide)} END"
+    spread = f"CASE WHEN {few} THEN {words.octaves(narrow)} ELSE {words.octaves(wide)} END"
     return (
-        f"CASE WHEN {large} THEN {SIZES - 1} ELSE {_held(_octaves(words, 'squares'), SIZES)} END",
+        f"CASE WHEN {large} THEN {SIZES - 1} ELSE {_held(words.octaves('squares'), SIZES)} END",
         f"CASE WHEN {large} THEN 0 ELSE {_held(spread, SPREADS)} END",
     )
 
@@ -88,11 +88,6 @@ def magnitude(words: Words, value: str) -> str:
         f"CASE WHEN {value} = {zero} THEN {_HALF} WHEN {value} > {zero} THEN {_HALF} + {octave} "
         f"ELSE {_HALF} - {octave} END"
     )
-
-
-def _octaves(words: Words, number: str) -> str:
-    """⌈log₂ x⌉ of a whole number of at least 1: the binary digits of x − 1."""
-    return words.binary_digits(f"({number} - 1)")
 
 
 def _held(bin_: str, count: int) -> str:

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from dalenius.tables.engines.hashing import Role
 from dalenius.tables.language.dialects.dialect import Dialect
-from dalenius.tables.schema import is_unicode
+from dalenius.tables.rows import KeyPart
+from dalenius.tables.schema import as_known, is_unicode
 
 
 class Words(ABC):
@@ -29,6 +30,18 @@ class Words(ABC):
     @abstractmethod
     def whole(self, sql: str) -> str:
         """A number that is whole, and within 64 bits, as BIGINT."""
+
+    def once(self, columns: Sequence[str]) -> str:
+        """Put behind SELECT where no two rows have these columns in common, if that helps the engine."""
+        return ""
+
+    def listed(self, columns: Sequence[tuple[str, Sequence[KeyPart]]]) -> str:
+        """A table of columns, of which kind and values are given, as goes behind FROM."""
+        shown = [
+            [self.dialect.literal(value, as_known(kind)) for value in values] for kind, values in columns
+        ]
+        rows = [f"({', '.join(row)})" for row in zip(*shown, strict=True)]
+        return f"(VALUES {', '.join(rows)})"
 
     def says(self, text: str) -> bool:
         """Whether a text can be a value in the engine."""
@@ -55,8 +68,8 @@ class Words(ABC):
         """⌊above / below⌋ of numbers that are not negative, of BIGINT or both `wide`; below is not 0."""
 
     @abstractmethod
-    def binary_digits(self, sql: str) -> str:
-        """How many binary digits a whole number of at least 0 has: 0 has none."""
+    def octaves(self, sql: str) -> str:
+        """⌈log₂ x⌉ of a whole number of at least 1."""
 
     @abstractmethod
     def exponent(self, sql: str) -> str:

@@ -95,9 +95,15 @@ def test_keys_of_any_alphabet_are_told_as_they_are(site: Site) -> None:
         " a",
         "a ",
         "'",
+        '"',
         "\\",
+        '\\"',
         "%_",
         "a\nb",
+        "a,b",
+        "{}",
+        "NULL",
+        "",
     ]
     data: list[dict[str, Any]] = [{"unit_0": unit, "key_0": key} for unit, key in enumerate(texts)]
     unicode = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, data, nasty.Rows("", 1, 1))
