@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 OTHER = "(other)"
 """The item of whatever is not in the list."""
+ENCODING = "utf-8-sig"
+"""Of all files: a mark at their beginning, as some programs write it, is no part of the text."""
+LONGEST = 2**31 - 1
+"""Of a value: none is so long that the file is refused for it."""
 PROTOCOLS = {
     "kary": "k-ary randomized response",
     "hadamard": "Hadamard response",
@@ -95,8 +99,10 @@ def estimate(
     names = _names(items)
     oracle = _oracle(names, domain, epsilon, protocol, bits)
     collected = oracle.estimator()
-    for path in reports:
+    for path in _different(reports):
         collected.add(path.read_bytes())
+    if not collected.count:
+        raise InvalidArgument("There are no reports in these files.", remedy="Pass a file that has some.")
     with ExitStack() as still_open:
         if charge is not None:
             account = still_open.enter_context(existing(charge[0])).account(charge[1])
@@ -151,12 +157,21 @@ def plan(
         typer.echo(harmless(file))
 
 
+def _different(paths: list[Path]) -> list[Path]:
+    """Files of which none is there twice, by a link neither."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InvalidArgument(
+            "A file of reports is named twice: its people would count twice.", remedy="Name each file once."
+        )
+    return paths
+
+
 def _names(items: Path | None) -> list[str] | None:
     """Items by their numbers, the first of them for all that is not listed."""
     if items is None:
         return None
-    listed = [line.strip() for line in items.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [OTHER, *dict.fromkeys(listed)]
+    listed = [line.strip() for line in items.read_text(encoding=ENCODING).splitlines() if line.strip()]
+    return list(dict.fromkeys([OTHER, *listed]))
 
 
 def _oracle(
@@ -182,7 +197,12 @@ def _oracle(
 
 def _values(source: Path, column: str | None, names: list[str] | None) -> list[Any]:
     """Numbers of items; whatever is none of them is item 0."""
-    with source.open(encoding="utf-8", errors="replace", newline="") as file:
+    if column is None and source.suffix.lower() in (".csv", ".tsv"):
+        raise InvalidArgument(
+            "This is a CSV file, whose header would count as a person.",
+            remedy="Name its column, --column city; or pass a .txt file with a value on each line.",
+        )
+    with source.open(encoding=ENCODING, errors="replace", newline="") as file:
         found = [line.strip() for line in file] if column is None else _column(file, column)
     if names is None:
         return [
@@ -193,21 +213,24 @@ def _values(source: Path, column: str | None, names: list[str] | None) -> list[A
 
 
 def _column(file: TextIO, column: str) -> list[str]:
-    """Texts of a column; a row cut short has an empty one."""
+    """Texts of a column; a row cut short has an empty one, and an empty line is a row."""
+    before = csv.field_size_limit(LONGEST)
     try:
         rows = csv.reader(file)
         header = next(rows, [])
         if column not in header:
             raise InvalidArgument(f"There is no column {column!r}.", remedy="Name one of the header.")
         place = header.index(column)
-        return [row[place].strip() if place < len(row) else "" for row in rows if row]
+        return [row[place].strip() if place < len(row) else "" for row in rows]
     except csv.Error:
         raise InvalidArgument("The file is not a CSV file.", remedy="Quote its texts.") from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _counted(counts: Path) -> tuple[list[str], list[int]]:
     """Items and how many people have each: public, so what is wrong is said."""
-    with counts.open(encoding="utf-8", newline="") as file:
+    with counts.open(encoding=ENCODING, newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     body = rows if rows and rows[0][-1].strip().isdigit() else rows[1:]
     if len(body) < 2 or not all(len(row) == 2 and row[1].strip().isdigit() for row in body):

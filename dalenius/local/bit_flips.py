@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
-from dalenius.local import intervals
+from dalenius.local import intervals, tallies
 from dalenius.local.frequency import ALPHA, LISTED, FrequencyOracle, shares_table
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -123,6 +123,16 @@ class BitFlips(FrequencyOracle, kind="bit_flips"):
 
     # The server.
 
+    def possible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Different buckets, in order."""
+        buckets = rows >> 1
+        return np.asarray((buckets[:, 1:] > buckets[:, :-1]).all(axis=1))
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """As many buckets of each report as are chosen, none of them twice."""
+        drawn = tallies.between(tally, 0, count) and tallies.between(tally[1::2] + tally[::2], 0, count)
+        return drawn and tallies.total(tally) == self.chosen * count
+
     def tally(self, rows: Rows) -> Ints:
         """How often each bucket came with each bit."""
         return np.bincount(rows.astype(np.int64).ravel(), minlength=2 * self.domain)
@@ -138,7 +148,10 @@ class BitFlips(FrequencyOracle, kind="bit_flips"):
         chance = np.where(drawn, ones / np.maximum(drawn, 1), q)
         held = np.clip(chance, q, p)
         variance = held * (1 - held) / (np.maximum(drawn, 1) * (p - q) ** 2)
-        return shares_table((chance - q) / (p - q), self._ends(ones, drawn, count), variance, ())
+        # Where nobody reported, zero is off by at most one.
+        variance, none = np.where(drawn, variance, 1.0), int(np.count_nonzero(drawn == 0))
+        notes = (f"nobody drew {none} of the buckets: any share of theirs may be",) if none else ()
+        return shares_table((chance - q) / (p - q), self._ends(ones, drawn, count), variance, notes)
 
     def _ends(self, ones: Ints, drawn: Ints, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         p, q = map(float, self.support)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.local import tallies
 from dalenius.local.frequency import LISTED
 from dalenius.local.randomizer import Ints, Randomizer
 from dalenius.local.reports import Rows
@@ -111,6 +112,11 @@ class BitRows(StringRandomizer):
         """For each row its reports, and the ones of each bit."""
         rows, width, _ = self.layout
         return rows * (1 + width)
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Each report has one row, and each bit of it at most once."""
+        counts, ones = self.by_row(tally)
+        return tallies.parts_of(counts, count) and bool(((ones >= 0) & (ones <= counts[:, None])).all())
 
     def tally(self, rows: Rows) -> Ints:
         """By rows in order."""

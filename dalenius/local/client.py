@@ -5,18 +5,27 @@ them cost a person no more than that response, by post-processing: ε∞ of RAPP
 of one report of any other randomizer, whose reports are then the same again. What was drawn about a device
 before any value, RAPPOR's cohort and dBitFlip's buckets, is remembered too, and is told to the server.
 
-A memo hides values, not their changes: where a response is sent as it is, two different ones say that the
-value changed, and when (Ding, Kulkarni and Yekhanin 2017). `what_reports_cost` counts that.
+Responses are remembered by what is told of a value, its key: its Bloom filter, its bucket or that it has
+none, the number of an item, a number or vector after clipping. Values with one key have one response.
+
+A memo hides values, not which reports are of the same one: a response that comes again says so. With values
+that change, that pattern tells of them whatever ε is: A, B, A again and A, B, C are told apart.
+`what_reports_cost` has the theorem, and refuses where the pattern may not be known.
+
+Use a file of its own for each survey, and name the survey: with one response for two surveys, whoever sees
+both knows that the values are the same.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from dalenius import noise
+from dalenius.errors import InvalidArgument
 from dalenius.local.bit_flips import BitFlips
 from dalenius.local.memo import Memo
 from dalenius.local.randomizer import Randomizer
@@ -28,49 +37,73 @@ DEVICE = "device"
 
 
 class Client:
-    """A device with its memo, in memory or in a file that is secret. See the module."""
+    """A device with its memo, in memory or in a secret file that no other client has. See the module."""
 
-    def __init__(self, randomizer: Randomizer, path: str | os.PathLike[str] | None = None) -> None:
-        self.randomizer, self._memo = randomizer, Memo(randomizer.format.fingerprint, path)
-        self._row: Callable[[Any], Rows] = (
-            self._rappor
-            if isinstance(randomizer, Rappor)
-            else self._bit_flips
-            if isinstance(randomizer, BitFlips)
-            else self._same_again
-        )
+    def __init__(
+        self, randomizer: Randomizer, path: str | os.PathLike[str] | None = None, *, survey: str = ""
+    ) -> None:
+        if not isinstance(randomizer, Randomizer):
+            raise InvalidArgument("A client is of a randomizer.", remedy="Pass one, as Client(oracle).")
+        self.randomizer, self._memo = randomizer, Memo(randomizer.format.fingerprint, path, survey=survey)
 
     def __repr__(self) -> str:
         return f"<Client of {type(self.randomizer).__name__}, with a secret memo>"
 
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memo's file up, so that it can be opened again; no report is made from then on."""
+        self._memo.close()
+
     def report(self, value: Any) -> Reports:
         """One report of the value."""
-        return Reports(self.randomizer.format, self._row(value).reshape(1, -1))
+        read = self.randomizer.read([value])
+        if len(read) != 1:
+            raise InvalidArgument("A device reports one value at a time.", remedy="Pass one value.")
+        return Reports(self.randomizer.format, self._row(read).reshape(1, -1), noise.tainted())
 
-    def _rappor(self, value: Any) -> Rows:
-        rappor = self.randomizer
-        assert isinstance(rappor, Rappor)
-        cohort = np.array(self._memo.recall(DEVICE, lambda: rappor.draw_rows(1).tolist()))
-        bits = rappor.filters(cohort, rappor.read([value]))
+    def _row(self, read: Any) -> Rows:
+        if isinstance(self.randomizer, Rappor):
+            return self._rappor(self.randomizer, read)
+        if isinstance(self.randomizer, BitFlips):
+            return self._bit_flips(self.randomizer, read)
+        return self._same_again(self.randomizer, read)
+
+    def _rappor(self, rappor: Rappor, read: Any) -> Rows:
+        cohort = np.array(
+            self._memo.recall(DEVICE, lambda: rappor.draw_rows(1).tolist(), size=1, below=rappor.cohorts)
+        )
+        bits = rappor.filters(cohort, read)
         # By the filter, not the string: what is not told is not kept.
         key = "filter " + np.packbits(bits).tobytes().hex()
-        permanent = self._memo.recall(key, lambda: rappor.permanent(bits)[0].tolist())
+        permanent = self._memo.recall(
+            key, lambda: rappor.permanent(bits)[0].tolist(), size=rappor.width, below=2
+        )
         return rappor.joined(cohort, rappor.instantaneous(np.array([permanent], np.uint8)))
 
-    def _bit_flips(self, value: Any) -> Rows:
-        flips = self.randomizer
-        assert isinstance(flips, BitFlips)
-        buckets = np.array([self._memo.recall(DEVICE, lambda: flips.draw_buckets(1)[0].tolist())])
-        item = flips.read([value])
+    def _bit_flips(self, flips: BitFlips, read: Any) -> Rows:
+        many = flips.chosen
+        drawn = self._memo.recall(
+            DEVICE, lambda: flips.draw_buckets(1)[0].tolist(), size=many, below=flips.domain
+        )
+        buckets = np.array([drawn])
         # All values of which no bit is sent have the same response.
-        key = f"bucket {int(item[0])}" if (buckets == item).any() else "no bucket"
-        bits = self._memo.recall(key, lambda: flips.flipped(buckets, item)[0].tolist())
+        key = f"bucket {int(read[0])}" if (buckets == read).any() else "no bucket"
+        bits = self._memo.recall(key, lambda: flips.flipped(buckets, read)[0].tolist(), size=many, below=2)
         return flips.joined(buckets, np.array([bits]))
 
-    def _same_again(self, value: Any) -> Rows:
-        one = self.randomizer
-        read = one.read([value])
-        key = "value " + read.tobytes().hex()
-        return np.array(
-            self._memo.recall(key, lambda: one.randomize(read).reshape(-1).tolist()), one.format.kind
+    def _same_again(self, one: Randomizer, read: Any) -> Rows:
+        form = one.format
+        response = self._memo.recall(
+            "value " + one.key(read).hex(),
+            lambda: one.randomize(read).reshape(-1).tolist(),
+            size=form.fields,
+            below=form.below,
         )
+        return np.array(response, form.kind)

@@ -6,7 +6,7 @@ with another magic, DLNE, and the numbers of the tally as 64-bit integers.
 
 One charge pays for one report of each person, before any is accepted. A second round of reports of the same
 people is a second estimator. Parts of one round are collected without an account and merged into the one that
-paid.
+paid. A charge is of one estimator at a time: it cannot be copied, and merging moves it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAGIC = b"DLNE"
 CHUNK = 1 << 22
 """Numbers of reports that are added up at a time."""
+MOST_REPORTS = 10**12
+"""Of one estimator: no sum of so many overflows."""
 
 
 class Estimator:
@@ -36,7 +38,7 @@ class Estimator:
 
     def __init__(self, randomizer: Randomizer, unit: Unit | None = None, stamp: Stamp = unpaid) -> None:
         self.randomizer, self.unit, self._stamp = randomizer, unit, stamp
-        self.count = 0
+        self.count, self.tainted = 0, False
         self.tally: NDArray[np.int64] = np.zeros(randomizer.cells, np.int64)
 
     @classmethod
@@ -60,18 +62,17 @@ class Estimator:
 
     def add(self, reports: Reports | bytes) -> Estimator:
         """Count these reports too; all of them, or none where they are refused."""
-        form = self.randomizer.format
-        read = reports if isinstance(reports, Reports) else Reports.from_bytes(reports, form)
-        check_format(read.format, form)
-        step, found = max(CHUNK // form.fields, 1), np.zeros_like(self.tally)
+        read = self.randomizer.accepted(reports)
+        step, found = max(CHUNK // read.format.fields, 1), np.zeros_like(self.tally)
         for start in range(0, len(read), step):
             found += self.randomizer.tally(read.rows[start : start + step])
-        self.tally, self.count = self.tally + found, self.count + len(read)
-        return self
+        return self._plus(found, len(read), read.tainted)
 
     def merge(self, other: Estimator) -> Estimator:
-        """Count what another estimator of the same randomizer has counted, too."""
+        """Count what another estimator of the same randomizer has counted, too; its charge comes along."""
         check_format(other.randomizer.format, self.randomizer.format)
+        if other is self:
+            raise _twice()
         if self.paid and other.paid:
             raise NotSound(
                 "Both were charged to an account by themselves: one receipt cannot tell of two charges.",
@@ -79,20 +80,35 @@ class Estimator:
             )
         if self.unit is not None and other.unit is not None and self.unit != other.unit:
             raise InvalidArgument("They are for different units.", remedy="Estimate each by itself.")
-        self.tally, self.count = self.tally + other.tally, self.count + other.count
+        self._plus(other.tally, other.count, other.tainted)
         self.unit = self.unit or other.unit
-        self._stamp = self._stamp if self.paid else other._stamp
+        if other.paid:
+            self._stamp, other._stamp = other._stamp, unpaid
         return self
 
     def __add__(self, other: Estimator) -> Estimator:
-        return Estimator(self.randomizer, self.unit, self._stamp).merge(_unpaid(self)).merge(other)
+        if other is self:
+            raise _twice()
+        if self.paid or other.paid:
+            raise NotSound(
+                "One charge cannot be of two estimators, a part and the sum.",
+                remedy="Use paid.merge(part), which makes the one that was paid for the sum.",
+            )
+        return _restored(self.to_bytes(), self.randomizer, self.unit, self.tainted).merge(other)
+
+    def _plus(self, tally: NDArray[np.int64], count: int, tainted: bool) -> Estimator:
+        if self.count + count > MOST_REPORTS:
+            raise _too_many()
+        self.tally, self.count = self.tally + tally, self.count + count
+        self.tainted |= tainted
+        return self
 
     def estimate(self) -> Release:
         """What the reports tell, with variances and error bars."""
         if not self.count:
             raise InvalidArgument("There are no reports.", remedy="Add at least one report.")
         found = self.randomizer.estimates(self.tally, self.count)
-        released = self.randomizer.released(found, self.unit)
+        released = self.randomizer.released(found, self.unit, tainted=self.tainted)
         return self._stamp(released.bounded(f"{self.count} reports"))
 
     def to_bytes(self) -> bytes:
@@ -102,13 +118,21 @@ class Estimator:
 
     @staticmethod
     def from_bytes(data: bytes, randomizer: Randomizer) -> Estimator:
-        """Read a state back, as one that no account has paid for."""
+        """Read a state back, as one that no account has paid for, where reports can add up to it."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidArgument("States come as bytes.", remedy="Pass what estimator.to_bytes() gave.")
         found, view = Estimator(randomizer), memoryview(data).cast("B")
         count = read_head(view, MAGIC, randomizer.format.fingerprint)
         if len(view) != HEAD.size + 8 * randomizer.cells:
             raise InvalidArgument("This state is cut short, or too long.", remedy="Save it again.")
-        found.count, found.tally = count, np.frombuffer(view[HEAD.size :], "<i8").astype(np.int64)
-        return found
+        if count > MOST_REPORTS:
+            raise _too_many()
+        tally = np.frombuffer(view[HEAD.size :], "<i8").astype(np.int64)
+        if not randomizer.adds_up(tally, count):
+            raise InvalidArgument(
+                "No reports add up to this state.", remedy="Save it again, or collect the reports anew."
+            )
+        return found._plus(tally, count, tainted=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.paid:
@@ -116,15 +140,21 @@ class Estimator:
                 "An estimator that was charged for cannot be copied.",
                 remedy="Keep to_bytes(), and merge it into one that is paid for.",
             )
-        return _restored, (self.to_bytes(), self.randomizer, self.unit)
+        return _restored, (self.to_bytes(), self.randomizer, self.unit, self.tainted)
 
 
-def _restored(data: bytes, randomizer: Randomizer, unit: Unit | None) -> Estimator:
+def _restored(data: bytes, randomizer: Randomizer, unit: Unit | None, tainted: bool) -> Estimator:
     found = Estimator.from_bytes(data, randomizer)
-    found.unit = unit
+    found.unit, found.tainted = unit, tainted
     return found
 
 
-def _unpaid(estimator: Estimator) -> Estimator:
-    """The same counts, without the charge that its twin keeps."""
-    return _restored(estimator.to_bytes(), estimator.randomizer, estimator.unit)
+def _twice() -> InvalidArgument:
+    return InvalidArgument(
+        "An estimator cannot be merged with itself: its reports would count twice.",
+        remedy="Merge one of other reports.",
+    )
+
+
+def _too_many() -> InvalidArgument:
+    return InvalidArgument("These are over 1e12 reports.", remedy="Estimate parts of them by themselves.")

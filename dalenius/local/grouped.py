@@ -25,6 +25,7 @@ import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.local import tallies
 from dalenius.local.bit_rows import TRIED
 from dalenius.local.frequency import LISTED
 from dalenius.local.randomizer import Estimates, Ints, Randomizer, ratio_of
@@ -123,6 +124,12 @@ class GroupedSketch(Randomizer):
     def cells(self) -> int:
         """For each group its reports, and its sketch."""
         return self.groups * (1 + self.rows * self.columns)
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Each report is of one group, and adds up in its sketch."""
+        table = tally.reshape(self.groups, -1)
+        whole = tallies.parts_of(table[:, 0], count)
+        return whole and all(self.sketch.adds_up(row[1:], int(row[0])) for row in table)
 
     def tally(self, rows: Rows) -> Ints:
         """By groups."""

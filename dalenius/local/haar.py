@@ -34,6 +34,7 @@ from dalenius.local import frequency, intervals
 from dalenius.local.randomizer import Estimates, Floats, Ints, ratio_of, read_ratio
 from dalenius.local.ranges import RangeRandomizer
 from dalenius.local.reports import Rows
+from dalenius.local.walsh import transformed
 from dalenius.privacy.numbers import Number
 
 
@@ -162,13 +163,3 @@ def _ends(up: Ints, there: int) -> tuple[Floats, Floats]:
 def odd(codes: Ints) -> Ints:
     """1 where a number has an odd number of bits, else 0."""
     return (np.bitwise_count(codes) & 1).astype(np.int64)
-
-
-def transformed(table: Ints) -> Ints:
-    """By the Hadamard matrix: the fast transform of Walsh and Hadamard."""
-    step = 1
-    while step < table.size:
-        pairs = table.reshape(-1, 2, step)
-        table = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
-        step *= 2
-    return table

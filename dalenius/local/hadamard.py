@@ -33,6 +33,7 @@ from dalenius.local import intervals
 from dalenius.local.frequency import ALPHA, SetResponse, read_domain, shares_table
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
+from dalenius.local.walsh import transformed
 from dalenius.losses.fields import Parameter
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -106,13 +107,9 @@ class HadamardResponse(SetResponse, kind="hadamard_response"):
 
     def _sums(self, tally: Ints) -> tuple[Ints, Ints]:
         """c⁺ − c⁻ and c⁺ + c⁻ of each item."""
-        table, step = tally.reshape(self.blocks, self.block), 1
+        table = tally.reshape(self.blocks, self.block)
         totals = table.sum(axis=1)
-        while step < self.block:
-            pairs = table.reshape(self.blocks, -1, 2, step)
-            table = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
-            step *= 2
-        differences = table.reshape(self.blocks, self.block)[:, 1:].T.ravel()[: self.domain]
+        differences = transformed(table)[:, 1:].T.ravel()[: self.domain]
         return differences, np.tile(totals, self.block - 1)[: self.domain]
 
     @property

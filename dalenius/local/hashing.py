@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.local import tallies
 from dalenius.local.finite_field import Elements, digits, field_of, is_order, orders
 from dalenius.local.frequency import SetResponse
 from dalenius.local.radon import swept
@@ -102,6 +103,10 @@ class LocalHashing(SetResponse, kind="local_hashing"):
         codes = np.asarray(reports[:, 0]).astype(np.int64)
         seeds = codes // self.values
         return np.asarray(self._hash(seeds, np.array([item])) == codes - seeds * self.values)
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Each item at most once a report."""
+        return tallies.between(tally, 0, count)
 
     def tally(self, rows: Rows) -> Ints:
         """How many reports each item has the value of: by a sweep of all reports, or one by one."""

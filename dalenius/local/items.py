@@ -7,20 +7,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InvalidArgument
+from dalenius.local.reading import numeric_column
 
 Ints = NDArray[np.int64]
 
 
 def read_items(values: Any, domain: int) -> Ints:
     """Numbers from 0 to domain − 1. An array's type is a fact of the schema; what is in it is private."""
-    if isinstance(values, list | tuple):
-        return np.array([_item(value, domain) for value in values], dtype=np.int64)
-    array = np.ravel(np.asarray(values))
-    if array.dtype.kind == "O":
-        return np.array([_item(value, domain) for value in array.tolist()], dtype=np.int64)
-    if array.dtype.kind not in "biuf":
-        raise InvalidArgument("Items must be whole numbers, by their type.", remedy="Number them from 0.")
+    array = numeric_column(values, "Items must be whole numbers", "Number them from 0.")
+    if isinstance(array, list):
+        return np.array([_item(value, domain) for value in array], dtype=np.int64)
     with np.errstate(invalid="ignore"):
         there = (array >= 0) & (array < domain)
         if array.dtype.kind == "f":

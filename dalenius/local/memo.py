@@ -1,9 +1,15 @@
 """`Memo`: what a device drew once and answers with ever after. Secret, and never sent.
 
 A response that is drawn anew for every report can be averaged away. A memo draws one response for each key,
-keeps it, and gives the same again. With a path it is written, whole or not at all and readable by its owner
-alone (mode 0600), before it is given for the first time: after a crash no second response exists for a key
-of which one was sent.
+keeps it, and gives the same again. With a path it is written, whole or not at all, before it is given for the
+first time: after a crash no second response exists for a key of which one was sent. One process at a time has
+the file (`locking`), by its lock; a memo that is older than the last response that was given, that has a
+second name, or whose lock file is gone is refused, since its keys would be answered twice.
+
+The file is readable by its owner alone (mode 0600), and refused where it is not. Keys are in it as digests
+under a random key of its own, so that no value is read off it at a glance. They hide no more than that: who
+has the file has that key too, can try values one by one, and sees the responses. Nothing is written while
+noise comes from a seed, which anybody may know.
 """
 
 from __future__ import annotations
@@ -11,24 +17,42 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from hashlib import blake2b, sha256
 from pathlib import Path
-from threading import Lock
+from threading import Lock as Turn
 from typing import Any, NoReturn
+from weakref import finalize
 
+from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.locking import Lock, Owner
+from dalenius.noise.source import KEY
+from dalenius.noise.stream import StreamKey
 
-FORMAT, VERSION = "dalenius-memo", 1
+FORMAT, VERSION = "dalenius-memo", 2
+OWNER = Owner("memo", "Begin another memo, whose reports cost anew")
+Kept = dict[str, list[int]]
 
 
 class Memo:
-    """Responses by key, for one randomizer, in memory or in a file. See the module."""
+    """Responses by key, for one randomizer and survey, in memory or in a file. See the module."""
 
-    def __init__(self, whose: bytes, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else Path(path)
-        self._whose, self._lock, self._process = whose.hex(), Lock(), os.getpid()
-        self._kept: dict[str, list[int]] = {}
-        if self._path is not None and self._path.exists():
-            self._kept = self._read(self._path)
+    def __init__(
+        self, fingerprint: bytes, path: str | os.PathLike[str] | None = None, *, survey: str = ""
+    ) -> None:
+        if not isinstance(survey, str):
+            raise InvalidArgument("survey must be a text.", remedy='Pass its name, such as survey="usage".')
+        self._whose = sha256(fingerprint + survey.encode("utf-8", "surrogatepass")).hexdigest()
+        self._turn, self._process = Turn(), os.getpid()
+        self._key, self._kept, self._seeded = b"", Kept(), False
+        self._lock = None if path is None else _locked(Path(path))
+        self._end = finalize(self, _nothing if self._lock is None else self._lock.close)
+        try:
+            if self._lock is not None:
+                self._open(self._lock)
+        except BaseException:
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         return "<Memo, secret>"
@@ -39,62 +63,107 @@ class Memo:
             remedy="Open it again from its file, by one process at a time.",
         )
 
-    def recall(self, key: str, draw: Callable[[], list[int]]) -> list[int]:
-        """The response of a key: drawn the first time, and kept before it is given."""
-        with self._lock:
+    def close(self) -> None:
+        """Give the file up, so that it can be opened again; nothing is answered from then on."""
+        self._end()
+
+    def recall(self, key: str, draw: Callable[[], list[int]], *, size: int, below: int) -> list[int]:
+        """The response of a key, `size` numbers `below` some: drawn once, and kept before it is given."""
+        with self._turn:
             if self._process != os.getpid():
                 self.__reduce_ex__(0)
-            if key not in self._kept:
-                kept = {**self._kept, key: [int(number) for number in draw()]}
-                if self._path is not None:
-                    self._write(self._path, kept)
+            self._check()
+            self._key = self._key or StreamKey.fresh().secret
+            name = blake2b(key.encode(), key=self._key, digest_size=16).hexdigest()
+            there = name in self._kept
+            found = self._kept[name] if there else [int(number) for number in draw()]
+            if len(found) != size or not all(0 <= number < below for number in found):
+                raise _unknown()
+            if not there:
+                kept = {**self._kept, name: found}
+                if self._lock is not None:
+                    self._write(self._lock, kept)
                 self._kept = kept
-            return list(self._kept[key])
+            return list(found)
 
-    def _write(self, path: Path, kept: dict[str, list[int]]) -> None:
-        content = {"format": FORMAT, "version": VERSION, "whose": self._whose, "kept": kept}
-        half = path.with_name(path.name + ".new")
-        half.unlink(missing_ok=True)
-        handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, separators=(",", ":"))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(half, path)
-        except BaseException:
-            half.unlink(missing_ok=True)
-            raise
-        _sync(path.parent)
-
-    def _read(self, path: Path) -> dict[str, list[int]]:
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            head = {name: content.pop(name) for name in ("format", "version", "whose")}
-            kept = {str(key): [int(number) for number in row] for key, row in content.pop("kept").items()}
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise _unknown(path) from None
-        if head["format"] != FORMAT or head["version"] != VERSION:
-            raise _unknown(path)
-        if head["whose"] != self._whose:
-            raise InvalidArgument(
-                "This memo is of a randomizer with other parameters.",
-                remedy="Use the randomizer it was begun with, or a new file, whose reports cost anew.",
+    def _check(self) -> None:
+        """Refuse what is closed, and responses of which anybody may know the seed."""
+        if not self._end.alive:
+            raise InvalidArgument("This memo is closed.", remedy="Open it again from its file.")
+        if noise.tainted() and self._lock is not None:
+            raise NotSound(
+                "A memo in a file is not for noise from a seed: its responses would outlive the seed's mark.",
+                remedy="Use one in memory, without a path, or draw outside noise.seeded.",
             )
-        return kept
+        if self._seeded and not noise.tainted():
+            raise NotSound(
+                "This memo has responses from a seed, which hide nothing.",
+                remedy="Use another one outside noise.seeded.",
+            )
+        self._seeded |= noise.tainted()
+
+    # The file.
+
+    def _open(self, lock: Lock) -> None:
+        if lock.path.exists():
+            self._key, self._kept = self._read(lock.path)
+            lock.check(self._key, len(self._kept))
+        elif not lock.unused:
+            raise NotSound(
+                "This memo is gone, and its lock file tells of responses that were given.",
+                remedy="Put it back. If it is lost, remove the lock file too: reports then cost anew.",
+            )
+
+    def _write(self, lock: Lock, kept: Kept) -> None:
+        if not self._kept:
+            lock.note(self._key, 0)
+        content = {"format": FORMAT, "version": VERSION, "whose": self._whose}
+        content |= {"key": self._key.hex(), "kept": kept}
+        lock.replace(json.dumps(content, separators=(",", ":")))
+        lock.note(self._key, len(kept))
+
+    def _read(self, path: Path) -> tuple[bytes, Kept]:
+        if path.stat().st_mode & 0o077:
+            raise NotSound(
+                f"{path.name} can be read by others than its owner, who then know what its reports say.",
+                remedy="If nobody did, allow its owner alone (mode 0600). Begin another memo otherwise.",
+            )
+        try:
+            content = json.loads(path.read_bytes())
+            head = tuple(content.pop(name) for name in ("format", "version", "whose"))
+            key, kept = bytes.fromhex(content["key"]), {**content["kept"]}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise _unknown() from None
+        if head[:2] != (FORMAT, VERSION) or len(key) != KEY or not _whole(kept):
+            raise _unknown()
+        if head[2] != self._whose:
+            raise InvalidArgument(
+                "This memo is of another survey, or of a randomizer with other parameters.",
+                remedy="Use those it was begun with, or a new file, whose reports cost anew.",
+            )
+        return key, kept
 
 
-def _sync(folder: Path) -> None:
-    """So that the new name outlives a crash, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _locked(path: Path) -> Lock:
+    """The lock of a file, or of one that is to be."""
+    if not path.resolve().parent.is_dir():
+        raise InvalidArgument("There is no such folder for a memo.", remedy="Make the folder first.")
+    if path.exists() and not path.is_file():
+        raise InvalidArgument("A memo is kept in a file, and this is none.", remedy="Pass a file's name.")
+    return Lock.taken(path, OWNER, new=not path.exists())
 
 
-def _unknown(path: Path) -> InvalidArgument:
+def _whole(kept: dict[Any, Any]) -> bool:
+    """Whether these are rows of whole numbers."""
+    return all(isinstance(row, list) and all(type(one) is int for one in row) for row in kept.values())
+
+
+def _unknown() -> InvalidArgument:
     return InvalidArgument(
-        f"{path.name} is not a memo that this version reads.",
+        "This is not a memo that this version reads, or it is damaged.",
         remedy="Pass the file of a memo; a new one costs the person as a new device does.",
     )
+
+
+def _nothing() -> None:
+    """A memo in memory has no file to give up."""

@@ -50,8 +50,9 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.local import frequency, tails
+from dalenius.local import frequency, tails, tallies
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, ratio_of, read_ratio
+from dalenius.local.reading import vectors
 from dalenius.local.reports import Rows
 from dalenius.losses.fields import Parameter
 from dalenius.losses.raw import DiscretePair
@@ -63,7 +64,9 @@ FINE, COARSE = 20, 10
 """Halvings of the grid that is drawn on, and of the one that is sent."""
 ONE = 1 << FINE
 FAR = 1 << 15
-"""Where entries are cut, in coarse steps."""
+"""What is added to an entry, in coarse steps, so that none is negative."""
+CUT = 31
+"""Standard deviations at which entries are cut."""
 MOST_CUT = 4
 """γ at most: then one in 30,000 draws is in the cap."""
 SPARE = Fraction(1, 2**100)
@@ -76,7 +79,7 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
     _: KW_ONLY
     ratio: Fraction
     dimension: Parameter[int] = Parameter(lambda value, name: numbers.count(value, name, most=1 << 16))
-    radius: Parameter[Fraction] = Parameter(numbers.positive)
+    radius: Parameter[Fraction] = Parameter(numbers.measurable)
     cut: Parameter[Fraction] = Parameter(numbers.non_negative)
 
     def __post_init__(self) -> None:
@@ -142,16 +145,21 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
 
     def read(self, values: Any) -> Floats:
         """Rows of floats."""
-        try:
-            array = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidArgument("Vectors must be rows of floats.", remedy="Convert them first.") from None
-        if array.size % self.dimension:
-            raise InvalidArgument(f"Vectors have {self.dimension} entries.", remedy="Pass as many.")
-        return np.nan_to_num(array.reshape(-1, self.dimension), nan=0.0, posinf=0.0, neginf=0.0)
+        return vectors(values, self.dimension)
+
+    def key(self, read: NDArray[Any]) -> bytes:
+        """By all that is used of a vector: its direction, and how often it is that one."""
+        whole, often = self.aimed(read)
+        return whole.tobytes() + often.tobytes()
 
     def directions(self, values: Floats) -> Ints:
         """Unit vectors as integers, of which the mean is the vector, over the radius."""
+        whole, often = self.aimed(values)
+        drawn = np.asarray(noise.uniform(1 << 48, len(values)), dtype=np.int64)
+        return np.where((drawn >= often)[:, None], -whole, whole)
+
+    def aimed(self, values: Floats) -> tuple[Ints, Ints]:
+        """The own directions, and of 2^48 draws those with which it is not the opposite one."""
         most = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
         scaled = values / np.where(most > 0, most, 1.0)
         norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
@@ -163,14 +171,12 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         whole[bad] = np.eye(1, self.dimension, dtype=np.int64) * ONE
         with np.errstate(over="ignore"):
             long = np.minimum(norm[:, 0] * most[:, 0] / float(self.radius), 1.0)
-        drawn = np.asarray(noise.uniform(1 << 48, len(values)), dtype=np.int64)
-        opposite = drawn >= np.floor((1 + np.where(bad, 0.0, long)) * 2**47).astype(np.int64)
-        return np.where(opposite[:, None], -whole, whole)
+        return whole, np.floor((1 + np.where(bad, 0.0, long)) * 2**47).astype(np.int64)
 
     def draw(self, whole: Ints) -> Ints:
         """Fine Gaussian vectors, in the cap of each direction or outside."""
         inside, cut = noise.bernoulli(self.chance, len(whole)), int(self.cut * ONE) * ONE
-        found, todo, most = np.empty(whole.shape, np.int64), np.arange(len(whole)), 31 * ONE
+        found, todo, most = np.empty(whole.shape, np.int64), np.arange(len(whole)), CUT * ONE
         while todo.size:
             drawn = noise.rounded_gaussian(ONE, todo.size * self.dimension).reshape(-1, self.dimension)
             drawn = np.clip(drawn, -most, most)
@@ -193,6 +199,27 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
     def cells(self) -> int:
         """One for each entry."""
         return self.dimension
+
+    @cached_property
+    def longest(self) -> int:
+        """The square of the length that a report passes with 2^−60 at most, in coarse steps.
+
+        That of G is above d + 2√(dx) + 2x with e^{−x} at most (Laurent and Massart 2000). A report is at most
+        1/Q⁻ < 2^15 times likelier than G, and roundings add two steps to each entry.
+        """
+        x, d = 56, self.dimension
+        far = math.sqrt(d + 2 * math.sqrt(d * x) + 2 * x) * 2**COARSE + 2 * math.sqrt(d)
+        return int(far**2) + 1
+
+    def possible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Those that are not cut anywhere, nor too long."""
+        whole = rows.astype(np.int64) - FAR
+        within = (np.abs(whole) <= CUT << COARSE).all(axis=1)
+        return np.asarray(within & ((whole**2).sum(axis=1) <= self.longest))
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Where no entry is cut."""
+        return tallies.between(tally, -(CUT << COARSE) * count, (CUT << COARSE) * count)
 
     def tally(self, rows: Rows) -> Ints:
         """The sum, in coarse steps."""
@@ -217,6 +244,12 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         """E‖error‖² of the mean of so many vectors of length `radius`, all entries together."""
         own = (self.dimension - 1 + self.law.square) / self.law.mean**2 - 1
         return own * float(self.radius) ** 2 / users
+
+    @property
+    def tries(self) -> float:
+        """Vectors that a device draws for a report, in the mean: thousands for a large ε."""
+        cap = float(self.cap[0])
+        return float(self.chance) / cap + float(1 - self.chance) / (1 - cap)
 
     @staticmethod
     def calibrate(*, dimension: int, epsilon: Number, radius: Number = 1) -> PrivUnit:

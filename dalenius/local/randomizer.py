@@ -24,10 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius import noise
 from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.local import tallies
 from dalenius.local.estimator import Estimator
-from dalenius.local.reports import Format, Reports, Rows
+from dalenius.local.reports import Format, Reports, Rows, check_format
 from dalenius.mechanisms.mechanism import Mechanism, Payer
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -82,6 +84,10 @@ class Randomizer(Mechanism):
     def randomize(self, values: NDArray[Any]) -> Rows:
         """A report of each value that was read."""
 
+    def key(self, read: NDArray[Any]) -> bytes:
+        """By which a `Client` remembers a value that was read: one law of reports for each key."""
+        return read.tobytes()
+
     @cached_property
     def format(self) -> Format:
         """What its reports look like."""
@@ -100,7 +106,7 @@ class Randomizer(Mechanism):
         for start in range(0, len(read), step):
             part = self.randomize(read[start : start + step])
             rows[start : start + step] = part.reshape(-1, form.fields)
-        return Reports(form, rows)
+        return Reports(form, rows, tainted=noise.tainted())
 
     # The server.
 
@@ -108,6 +114,28 @@ class Randomizer(Mechanism):
     @abstractmethod
     def cells(self) -> int:
         """How many numbers a tally has."""
+
+    def possible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which reports a device can have made: all that are in range, where nothing else is said."""
+        return np.ones(len(rows), np.bool_)
+
+    def accepted(self, reports: Reports | bytes) -> Reports:
+        """Reports as devices make them; where any are not, all are refused."""
+        read = reports if isinstance(reports, Reports) else Reports.from_bytes(reports, self.format)
+        check_format(read.format, self.format)
+        step = _at_once(self.format.fields)
+        for start in range(0, len(read), step):
+            if not self.possible(read.rows[start : start + step]).all():
+                raise InvalidArgument(
+                    "Among these reports are some that no device makes.",
+                    remedy="Read them by Reports.from_bytes(data, randomizer.format), and keep "
+                    "reports.take(np.flatnonzero(randomizer.possible(reports.rows))).",
+                )
+        return read
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Whether so many reports can have this tally: each is counted once, where nothing else is said."""
+        return tallies.parts_of(tally, count)
 
     @abstractmethod
     def tally(self, rows: Rows) -> Ints:
@@ -123,9 +151,10 @@ class Randomizer(Mechanism):
         """Collects reports. One report of each person is charged now, where there is an account."""
         return Estimator.start(self, account, unit=unit, by=by, purpose=purpose)
 
-    def released(self, found: Estimates, unit: Unit | None) -> Release:
+    def released(self, found: Estimates, unit: Unit | None, *, tainted: bool = False) -> Release:
         """Estimates as a release, whose receipt is that of one report of each person."""
-        return self._released(found.columns, found.measures, unit).bounded("one report of each", *found.notes)
+        made = self._released(found.columns, found.measures, unit, tainted=tainted)
+        return made.bounded("one report of each", *found.notes)
 
     # What a mechanism has.
 

@@ -38,6 +38,7 @@ from dalenius.local.frequency import LISTED
 from dalenius.local.items import read_items
 from dalenius.local.randomizer import Floats, Ints, Randomizer
 from dalenius.local.reports import Rows
+from dalenius.local.shuffler import Batch, estimator_of
 from dalenius.losses.raw import DiscretePair
 from dalenius.mechanisms.mechanism import Law
 from dalenius.privacy import numbers
@@ -121,9 +122,10 @@ class RangeRandomizer(Randomizer):
         return np.clip(mean - wide, 0, 1), np.clip(mean + wide, 0, 1), variance
 
 
-def range_shares(estimator: Estimator, ranges: Iterable[tuple[int, int]]) -> Release:
+def range_shares(given: Estimator | Batch, ranges: Iterable[tuple[int, int]]) -> Release:
     """The share of people in each range, given by its first and its last item."""
-    randomizer, rows = estimator.randomizer, list(ranges)
+    (estimator, notes), rows = estimator_of(given), list(ranges)
+    randomizer = estimator.randomizer
     if not isinstance(randomizer, RangeRandomizer):
         raise InvalidArgument(
             "These reports are not about ranges.", remedy="Collect them with HaarRanges or TreeRanges."
@@ -133,7 +135,7 @@ def range_shares(estimator: Estimator, ranges: Iterable[tuple[int, int]]) -> Rel
     names = ("first", "last", "share", "share_low", "share_high", "variance")
     columns = {name: tuple(row[place] for row in found) for place, name in enumerate(names)}
     receipt = replace(release.receipt, postprocessing=(*release.receipt.postprocessing, NOTE))
-    return replace(release, columns=columns, measures=("share",), receipt=receipt)
+    return replace(release, columns=columns, measures=("share",), receipt=receipt).bounded(*notes)
 
 
 def _one(randomizer: RangeRandomizer, estimator: Estimator, first: Any, last: Any) -> tuple[Any, ...]:

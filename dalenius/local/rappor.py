@@ -33,7 +33,7 @@ from dalenius.errors import InvalidArgument
 from dalenius.local import intervals
 from dalenius.local.bit_rows import BitRows
 from dalenius.local.frequency import ALPHA
-from dalenius.local.randomizer import Estimates, Ints
+from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.regression import regressed
 from dalenius.local.reports import Rows
 from dalenius.local.strings import Words, power_of_two
@@ -42,6 +42,7 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.losses.raw import DiscretePair
 from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
 from dalenius.profiles.balls import BITS, ball, upper
 
 MOST_LISTED = 64
@@ -176,6 +177,24 @@ class Rappor(BitRows, kind="rappor"):
         )
         q, p = map(float, self.support)
         return regressed(counts, ones, filters, p, q, alpha)
+
+    @staticmethod
+    def calibrate(
+        *,
+        epsilon: Number,
+        width: int = 128,
+        hashes: int = 2,
+        cohorts: int = 128,
+        low: Number = Fraction(1, 4),
+        high: Number = Fraction(3, 4),
+    ) -> Rappor:
+        """All reports of one string, by a client that remembers, are epsilon-private together.
+
+        One report alone costs less. Filters and the second noise are those of Chrome, if nothing is said.
+        """
+        many = numbers.count(hashes, "hashes", most=16)
+        replaced = 2 / (ratio_of(numbers.epsilon(epsilon) / (2 * many)) + 1)
+        return Rappor(width=width, hashes=many, cohorts=cohorts, replaced=replaced, low=low, high=high)
 
 
 def _binomial(trials: int, chance: Fraction) -> list[Fraction]:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -30,6 +29,7 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import frequency, sums
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, read_ratio
+from dalenius.local.reading import floats, number, numeric_column
 from dalenius.local.reports import Rows
 from dalenius.losses.fields import Parameter
 from dalenius.losses.raw import DiscretePair
@@ -52,8 +52,7 @@ class NumberRandomizer(Randomizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "ratio", read_ratio(self.ratio, "ratio"))
-        if not float(self.lower) < float(self.upper):
-            raise InvalidArgument("lower must be below upper.", remedy="Pass the smaller number as lower.")
+        check_range(self.lower, self.upper)
 
     # What each of them is.
 
@@ -188,23 +187,15 @@ def rounded(units: Ints, steps: int) -> Ints:
 
 def read_units(values: Any, lower: float, upper: float) -> Ints:
     """Where each number is from lower to upper, in steps of 2^−48 of the range, whatever it is."""
-    array = np.ravel(np.asarray(values)) if not isinstance(values, list | tuple) else None
-    if array is None or array.dtype.kind == "O":
-        each = values if array is None else array.tolist()
-        array = np.array([_number(value) for value in each], dtype=np.float64)
-    if array.dtype.kind not in "biuf":
-        raise InvalidArgument("Numbers must be numbers, by their type.", remedy="Convert them to float.")
-    held = np.clip(np.nan_to_num(array.astype(np.float64), nan=lower), lower, upper)
+    given = numeric_column(values, "Numbers must be numbers", "Convert them to float.")
+    array = np.array([number(value) for value in given]) if isinstance(given, list) else given
+    held = np.clip(np.nan_to_num(floats(array), nan=lower), lower, upper)
     units = np.floor((held / 2 - lower / 2) / (upper / 2 - lower / 2) * 2**FINE + 0.5)
     return np.asarray(units, dtype=np.int64)
 
 
-def _number(value: object) -> float:
-    if not isinstance(value, int | float | Fraction | Decimal | np.integer | np.floating | np.bool_):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
+def check_range(lower: Fraction, upper: Fraction) -> None:
+    """Refuse a range that is none, or one that floats cannot measure."""
+    if not float(lower) < float(upper):
+        raise InvalidArgument("lower must be below upper.", remedy="Pass the smaller number as lower.")
+    numbers.measurable(upper - lower, "upper - lower")

@@ -10,7 +10,8 @@ bytes of many reports, all integers little-endian:
     then          the numbers one after the other, most significant bit first, without gaps between reports,
                   and zeros up to a whole byte
 
-Nothing else is in it: no time, no name, no order but that of the rows. Bytes are checked before they are
+Nothing else is in it: no time, no name, no order but that of the rows. That a seed drew them (`tainted`) is
+known within a process only. Bytes are checked before they are
 unpacked: what is too short, too long, of another randomizer or out of range is refused.
 """
 
@@ -60,10 +61,11 @@ class Format:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports:
-    """Reports of one randomizer. See the module."""
+    """Reports of one randomizer; `tainted` where a seed drew some of them. See the module."""
 
     format: Format
     rows: Rows
+    tainted: bool = False
 
     def __post_init__(self) -> None:
         given = np.asarray(self.rows)
@@ -94,11 +96,11 @@ class Reports:
 
     def __add__(self, other: Reports) -> Reports:
         check_format(other.format, self.format)
-        return Reports(self.format, np.concatenate([self.rows, other.rows]))
+        return Reports(self.format, np.concatenate([self.rows, other.rows]), self.tainted or other.tainted)
 
     def take(self, order: NDArray[np.int64]) -> Reports:
         """Some of them, in this order."""
-        return Reports(self.format, self.rows[order])
+        return Reports(self.format, self.rows[order], self.tainted)
 
     def to_bytes(self) -> bytes:
         """The wire format."""

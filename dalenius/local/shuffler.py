@@ -9,13 +9,17 @@ shuffler, sees unordered collections: of n honest reports of loss L, `L.shuffled
 What it takes: each person reports once in a batch; the shuffler does not work together with who reads the
 batches; n counts honest reports alone, as those that are forged or known hide nobody (`honest` is the share
 of them that is counted on). Whoever sees a report before the shuffler has the local guarantee, which takes
-none of this. A client's memoised reports can be told to be the same again, so batches of them compose as
-the local ones do.
+none of this. A client's memoised reports can be told to be the same again, so of several batches of them the
+local cost holds, which `what_reports_cost` has, and no less.
+
+What a batch tells can be asked for in each way: `batch.estimate()`, and `decode` and `range_shares`, which
+take a batch where they take an estimator. `batch.into(estimator)` is the same batch, counted by an estimator
+that an account paid for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,7 +30,8 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local.estimator import Estimator
 from dalenius.local.randomizer import Randomizer
-from dalenius.local.reports import Reports, check_format
+from dalenius.local.reports import Reports
+from dalenius.local.sketch import Sketch
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.mechanism import risk
 from dalenius.privacy import numbers
@@ -56,34 +61,73 @@ class Batch:
     reports: Reports
     honest: Fraction
     delta: Fraction
+    estimator: Estimator | None = None
+
+    @property
+    def counted(self) -> int:
+        """How many reports are counted on; that of the person whom it protects always is."""
+        return max(int(self.honest * len(self.reports)), 1)
 
     @cached_property
     def central(self) -> Loss:
         """Of the unordered collection, its honest reports counted."""
-        return self.randomizer.loss.shuffled(max(int(self.honest * len(self.reports)), 1))
+        return self.randomizer.loss.shuffled(self.counted)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Both guarantees, and what the second takes."""
         local = at_most(self.randomizer.loss.epsilon(0).upper)
         central = at_most(self.central.epsilon(self.delta).upper)
-        counted = int(self.honest * len(self.reports))
         return (
             f"local: epsilon {local} for each report, whoever sees it",
             f"shuffled: epsilon {central} at delta {float(self.delta):g} for who sees this batch alone, if "
-            f"{counted} of its {len(self.reports)} reports are honest, one of each person, and the shuffler "
-            "keeps its order secret",
+            f"{self.counted} of its {len(self.reports)} reports are honest, one of each person, and the "
+            "shuffler keeps its order secret",
         )
 
-    def estimate(self, estimator: Estimator | None = None) -> Release:
-        """What the batch tells, both guarantees on its receipt; an account pays for the local one."""
-        found = self.randomizer.estimator() if estimator is None else estimator
-        if found.count:
+    def into(self, estimator: Estimator) -> Batch:
+        """The same, its reports counted by an estimator that has no others: one that an account paid for."""
+        if not estimator.count:
+            estimator.add(self.reports)
+        elif not np.array_equal(estimator.tally, self._unpaid.tally):
             raise InvalidArgument(
                 "This estimator has reports already, of which the batch cannot tell what they cost.",
                 remedy="Pass an estimator that is empty.",
             )
-        return found.add(self.reports).estimate().bounded(*self.notes)
+        return replace(self, estimator=estimator)
+
+    @property
+    def collected(self) -> Estimator:
+        """Its reports added up, and no others."""
+        found = self.estimator or self._unpaid
+        if found.count != len(self.reports):
+            raise NotSound(
+                "Other reports were added to the estimator of this batch: its guarantee is not theirs.",
+                remedy="Ask that estimator, without the batch.",
+            )
+        return found
+
+    @cached_property
+    def _unpaid(self) -> Estimator:
+        return self.randomizer.estimator().add(self.reports)
+
+    def estimate(self, estimator: Estimator | None = None) -> Release:
+        """What the batch tells, both guarantees on its receipt; an account pays for the local one."""
+        if isinstance(self.randomizer, Sketch):
+            raise InvalidArgument(
+                "A sketch does not list strings.", remedy="Ask about candidates: decode(batch, [...])."
+            )
+        found = self if estimator is None else self.into(estimator)
+        return found.collected.estimate().bounded(*self.notes)
+
+
+def estimator_of(given: Estimator | Batch) -> tuple[Estimator, tuple[str, ...]]:
+    """What counted the reports, and what is guaranteed of them besides."""
+    if isinstance(given, Batch):
+        return given.collected, given.notes
+    if isinstance(given, Estimator):
+        return given, ()
+    raise InvalidArgument("Reports are asked about by their estimator or batch.", remedy="Pass one of these.")
 
 
 class Shuffler:
@@ -110,10 +154,7 @@ class Shuffler:
 
     def add(self, reports: Reports | bytes) -> Shuffler:
         """Take reports in; their order is forgotten when they leave."""
-        form = self.randomizer.format
-        read = reports if isinstance(reports, Reports) else Reports.from_bytes(reports, form)
-        check_format(read.format, form)
-        self._parts.append(read)
+        self._parts.append(self.randomizer.accepted(reports))
         return self
 
     def batch(self) -> Batch:
@@ -124,6 +165,7 @@ class Shuffler:
                 remedy="Wait for more reports.",
             )
         rows = np.concatenate([part.rows for part in self._parts])
-        mixed = Reports(self.randomizer.format, rows[permutation(len(rows))])
+        tainted = noise.tainted() or any(part.tainted for part in self._parts)
+        mixed = Reports(self.randomizer.format, rows[permutation(len(rows))], tainted)
         self._parts = []
         return Batch(self.randomizer, mixed, self.honest, self.delta)

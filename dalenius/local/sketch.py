@@ -37,12 +37,13 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
-from dalenius.local import intervals
+from dalenius.local import intervals, tallies
 from dalenius.local.bit_rows import BitRows, StringRandomizer
 from dalenius.local.frequency import ALPHA, LISTED
 from dalenius.local.randomizer import Estimates, Floats, Ints, ratio_of, read_ratio
 from dalenius.local.reports import Rows
 from dalenius.local.strings import Words, constants, places, power_of_two
+from dalenius.local.walsh import transformed
 from dalenius.losses.raw import DiscretePair
 from dalenius.mechanisms.mechanism import Law
 from dalenius.privacy import numbers
@@ -227,6 +228,10 @@ class HadamardSketch(Sketch, kind="hadamard_sketch"):
         row, column = np.divmod(cell, self.columns)
         return np.asarray(np.bitwise_count(column & self.spots(row, words)[:, 0]) & 1 == 0, dtype=np.bool_)
 
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Each report at one cell, with either sign."""
+        return tallies.signed_parts_of(tally, count)
+
     def tally(self, rows: Rows) -> Ints:
         """Bits of 1 less bits of 0 of each cell."""
         code = rows[:, 0].astype(np.int64)
@@ -235,12 +240,8 @@ class HadamardSketch(Sketch, kind="hadamard_sketch"):
 
     def supporters(self, tally: Ints, count: int, candidates: Words) -> Ints:
         """By the fast transform of each row, which gives those for it less those against."""
-        table, step = tally.reshape(self.rows, self.columns), 1
-        while step < self.columns:
-            pairs = table.reshape(self.rows, -1, 2, step)
-            table = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
-            step *= 2
-        return (self._looked_up(table.reshape(self.rows, self.columns), candidates) + count) // 2
+        table = transformed(tally.reshape(self.rows, self.columns))
+        return (self._looked_up(table, candidates) + count) // 2
 
     def probabilities(self, value: Any) -> Law | None:
         """Of all reports, where they can be listed."""

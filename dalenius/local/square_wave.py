@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InvalidArgument
 from dalenius.local import frequency, intervals
 from dalenius.local.piecewise import read_steps
 from dalenius.local.randomizer import Estimates, Ints, Randomizer, ratio_of, read_ratio
-from dalenius.local.reals import FINE, read_units
+from dalenius.local.reals import FINE, check_range, read_units
 from dalenius.local.reports import Rows
 from dalenius.local.windows import MOST_STEPS, Window
 from dalenius.losses.fields import Parameter
@@ -62,8 +61,7 @@ class SquareWave(Randomizer, kind="square_wave"):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "ratio", read_ratio(self.ratio, "ratio"))
-        if not float(self.lower) < float(self.upper):
-            raise InvalidArgument("lower must be below upper.", remedy="Pass the smaller number as lower.")
+        check_range(self.lower, self.upper)
 
     @cached_property
     def window(self) -> Window:

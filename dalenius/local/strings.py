@@ -22,11 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.local.reading import column
 from dalenius.privacy import numbers
 
 Words = NDArray[np.uint64]
 MOST_BYTES = 1024
 """Of a string; the rest is cut off."""
+MOST_BITS = 2048
+"""Of a whole number; a longer one counts as no text. Python may refuse to write more than 640 digits."""
 LABEL = b"dalenius.local.strings 1"
 
 
@@ -46,17 +49,20 @@ def as_bytes(value: object) -> bytes:
         return value.encode("utf-8", "replace")[:MOST_BYTES]
     if isinstance(value, bytes):
         return value[:MOST_BYTES]
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return str(value).encode()[:MOST_BYTES] if whole else b""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        return b""
+    whole = int(value)
+    return str(whole).encode() if whole.bit_length() <= MOST_BITS else b""
 
 
 def read_strings(values: Any) -> list[bytes]:
     """Strings one by one, or one alone. An array's type is a fact of the schema; what is in it is private."""
     if isinstance(values, str | bytes):
         return [as_bytes(values)]
-    if isinstance(values, np.ndarray) and values.dtype.kind not in "OSUiu":
+    given = column(values)
+    if not isinstance(given, list) and given.dtype.kind not in "SUiu":
         raise InvalidArgument("Values must be strings, by their type.", remedy="Pass a list of strings.")
-    return [as_bytes(value) for value in (values.ravel() if isinstance(values, np.ndarray) else values)]
+    return [as_bytes(value) for value in given]
 
 
 def words_of(texts: Iterable[bytes]) -> Words:

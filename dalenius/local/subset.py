@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.local import tallies
 from dalenius.local.frequency import LISTED, SetResponse, read_domain
 from dalenius.local.randomizer import Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -97,6 +98,14 @@ class SubsetSelection(SetResponse, kind="subset_selection"):
                 _sets(self.domain - 1, many, places.size), values[places], inside=group is inside
             )
         return rows
+
+    def possible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Sets of as many items as are chosen."""
+        return np.asarray(rows.sum(axis=1, dtype=np.int64) == self.chosen)
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """As many items of each set."""
+        return tallies.between(tally, 0, count) and tallies.total(tally) == self.chosen * count
 
     def tally(self, rows: Rows) -> Ints:
         """How often each item is in."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.local import tallies
 from dalenius.local.frequency import LISTED, FrequencyOracle
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -70,6 +71,10 @@ class UnaryEncoding(FrequencyOracle, kind="unary_encoding"):
         bits = noise.bernoulli(self.other, values.size * self.domain).reshape(values.size, self.domain)
         bits[np.arange(values.size), values] = noise.bernoulli(self.own, values.size)
         return bits.view(np.uint8)
+
+    def adds_up(self, tally: Ints, count: int) -> bool:
+        """Each bit at most once a report."""
+        return tallies.between(tally, 0, count)
 
     def tally(self, rows: Rows) -> Ints:
         """How often each bit is 1."""

@@ -40,6 +40,13 @@ def moderate(value: object, name: str) -> Fraction:
     return _within(exact(value, name), name, "within 1e300 of zero", lambda x: abs(x) <= 10**300)
 
 
+def measurable(value: object, name: str) -> Fraction:
+    """A size whose square a float can be near, too."""
+    return _within(
+        exact(value, name), name, "from 1e-150 to 1e150", lambda x: Fraction(1, 10**150) <= x <= 10**150
+    )
+
+
 def positive(value: object, name: str) -> Fraction:
     """A number above zero."""
     return _within(exact(value, name), name, "above 0", lambda x: x > 0)

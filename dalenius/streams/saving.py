@@ -7,7 +7,7 @@ renamed over the old one, and the folder synchronized. Whatever was given is on 
 there: `steps` says from which step on numbers have to be sent again, none of which was ever part of a value.
 
 A second process cannot load while the first lives, and no state that is older than the last value is gone on
-from: `streams.locking`. A copy of both files is another matter: nothing tells which of the two went on. The
+from: `locking`. A copy of both files is another matter: nothing tells which of the two went on. The
 noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that draws other noise
 for the same key is refused, since a step would have two noises. The file holds the key, the sums and, where
 units are bounded, who took part, in plain text: mode 0600, as secret as the data.
@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.locking import Lock, Owner
 from dalenius.mechanisms.mechanism import Mechanism
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy.unit import Unit
 from dalenius.release.receipt import Entry
-from dalenius.streams.locking import Lock
 from dalenius.streams.tallies import Ints, Values
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dalenius.streams.counter import Counter
 
 KIND, VERSION = "stream", 1
+OWNER = Owner("counter", "Start another counter and charge for it")
 KINDS = ("decayed", "sums", "trees", "windows")
 """Modules of the mechanisms whose counters can be kept."""
 
@@ -69,7 +70,7 @@ class Keeper:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Keeper:
         """Lock a file that may not be there yet."""
-        return cls(Lock.taken(path, new=True))
+        return cls(Lock.taken(path, OWNER, new=True))
 
     def write(self, counter: Counter) -> None:
         """All or nothing; then the step is noted, before its value is given."""
@@ -91,7 +92,7 @@ class Keeper:
 
 def load(path: str | os.PathLike[str]) -> Counter:
     """The counter that was kept in a file, which goes on being kept there."""
-    lock = Lock.taken(path, new=False)
+    lock = Lock.taken(path, OWNER, new=False)
     try:
         return _restored(json.loads(lock.path.read_text()), lock)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -76,6 +77,69 @@ def test_an_account_pays(run: Run, files: dict[str, str]) -> None:
     assert run("local", "estimate", files["a.bin"], *how, *charge)[0] == 3
     with Ledger(files["all.ledger"]) as again:
         assert float(again.account("phones").spent.epsilon) == pytest.approx(1, rel=1e-9)
+
+
+def encoded(run: Run, files: dict[str, str], source: Path, *words: str) -> int:
+    """How many reports a file gives."""
+    how = ("--items", files["items.txt"], "--epsilon", "1", "--protocol", "kary", "--out", files["a.bin"])
+    code, out, err = run("local", "encode", str(source), *words, *how, "--json")
+    assert (code, err) == (0, "")
+    return int(json.loads(out)["reports"])
+
+
+def test_who_reports_does_not_depend_on_values(run: Run, files: dict[str, str], tmp_path: Path) -> None:
+    """Empty lines, empty cells and values of any length are people, too."""
+    source = tmp_path / "one.csv"
+    before = csv.field_size_limit()
+    for cells in (["Rome"] * 4, ["", "Rome", "", "Oslo"], ["x" * 200_000, "", "", ""], [""] * 4):
+        source.write_text("city\n" + "".join(f"{cell}\n" for cell in cells))
+        assert encoded(run, files, source, "--column", "city") == 4
+        source.with_suffix(".txt").write_text("".join(f"{cell}\n" for cell in cells))
+        assert encoded(run, files, source.with_suffix(".txt")) == 4
+    assert csv.field_size_limit() == before
+
+
+def test_marks_of_encodings_are_no_part_of_texts(run: Run, files: dict[str, str], tmp_path: Path) -> None:
+    """In the header, the first value and the first item; at ε = 40 reports are true but for 1e-15."""
+    (tmp_path / "items.txt").write_text("Rome\nOslo\n", encoding="utf-8-sig")
+    (tmp_path / "people.csv").write_text("city\nRome\nRome\n", encoding="utf-8-sig")
+    (tmp_path / "people.txt").write_text("Rome\nRome\n", encoding="utf-8-sig")
+    how = ("--items", files["items.txt"], "--epsilon", "40", "--protocol", "kary")
+    for source, *column in (("people.csv", "--column", "city"), ("people.txt",)):
+        run("local", "encode", str(tmp_path / source), *column, *how, "--out", files["a.bin"])
+        found = shares(run("local", "estimate", files["a.bin"], *how, "--json")[1])
+        assert set(found) == {"(other)", "Rome", "Oslo"} and found["Rome"] == pytest.approx(1)
+    (tmp_path / "counts.csv").write_text("Rome,700\nOslo,300\n", encoding="utf-8-sig")
+    assert "Rome" in shares(run("local", "simulate", files["counts.csv"], "--epsilon", "1", "--json")[1])
+
+
+def test_other_is_one_item(run: Run, files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("Rome\n(other)\nOslo\n")
+    assert encoded(run, files, tmp_path / "plain.txt") == 4500
+    how = ("--items", files["items.txt"], "--epsilon", "1", "--protocol", "kary", "--json")
+    columns = Release.from_json(run("local", "estimate", files["a.bin"], *how)[1]).columns
+    assert sorted(columns["item"]) == ["(other)", "Oslo", "Rome"]
+
+
+def test_nothing_is_charged_or_counted_by_mistake(run: Run, files: dict[str, str], tmp_path: Path) -> None:
+    """A header is no person, a file is not read twice, and no reports cost nothing."""
+    how = ("--items", files["items.txt"], "--epsilon", "1")
+    code, _, err = run("local", "encode", files["people.csv"], *how, "--out", files["a.bin"])
+    assert code == 2 and "--column" in err
+    run("local", "encode", files["plain.txt"], *how, "--out", files["a.bin"])
+    (tmp_path / "link.bin").symlink_to(files["a.bin"])
+    for again in (files["a.bin"], str(tmp_path / "link.bin")):
+        code, _, err = run("local", "estimate", files["a.bin"], again, *how)
+        assert code == 2 and "twice" in err
+    ledger = Ledger(files["all.ledger"])
+    ledger.open("phones", unit=Unit("person", relation="replace"), budget=Budget(epsilon=1.5))
+    ledger.close()
+    (tmp_path / "nobody.txt").write_text("")
+    run("local", "encode", str(tmp_path / "nobody.txt"), *how, "--out", files["b.bin"])
+    code, _, err = run("local", "estimate", files["b.bin"], *how, "--charge", files["all.ledger"], "phones")
+    assert code == 2 and "no reports" in err
+    with Ledger(files["all.ledger"]) as after:
+        assert float(after.account("phones").spent.epsilon) == 0
 
 
 def test_a_billion_people_are_simulated(run: Run, files: dict[str, str]) -> None:

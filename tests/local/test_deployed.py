@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from dalenius.errors import InvalidArgument
 from dalenius.local import BitFlips, Client, CountMeanSketch, HadamardSketch, Randomizer, Rappor, decode
+from dalenius.local.regression import regressed
 from dalenius.local.sketch import Sketch
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.mechanism import Law, Mechanism
@@ -181,6 +182,58 @@ def test_more_candidates_than_bits_are_chosen_by_other_cohorts(values: list[str]
     assert "tested by the other" in found.receipt.postprocessing[0]
 
 
+def test_what_filters_do_not_tell_apart_is_not_found() -> None:
+    """s2 and s67 set the same bits, s8 and s12 too; everybody has s2. With 1e-6 nothing else is found."""
+    rappor = Rappor(width=16, hashes=1, cohorts=2, replaced=0.25, low=0.25, high=0.75)
+    same = rappor.filters(np.arange(2).repeat(2), np.tile(rappor.read(["s2", "s67"]), (2, 1)))
+    assert (same[0] == same[1]).all() and (same[2] == same[3]).all()
+    estimator = rappor.estimator().add(rappor.encode(["s2"] * 20_000))
+    for others in ([], [f"s{k}" for k in range(13)], [f"s{k}" for k in range(200)]):
+        names = list(dict.fromkeys(["s2", "s67", *others]))
+        release = decode(estimator, names, alpha=1e-6)
+        assert not release["found"].any()
+        for name in ("s2", "s67"):
+            row = names.index(name)
+            assert release["alike"][row] == release["alike"][names.index("s2")] > 0
+            assert (release["share_low"][row], release["share_high"][row]) == (0, 1)
+            assert release["p_value"][row] == release["variance"][row] == 1
+    assert "not told apart: 's2', 's67'" in decode(estimator, ["s2", "s67", "s8"]).receipt.postprocessing[0]
+    alone = decode(estimator, ["s2", "s8"], alpha=1e-6)
+    assert alone["found"].tolist() == [True, False] and not alone["alike"].any()
+    assert "told apart" not in alone.receipt.postprocessing[0]
+
+
+def test_bits_that_are_sums_of_others_are_not_told_apart() -> None:
+    """One bit of each of four sets all bits, as an intercept does: their shares are not determined."""
+    counts, ones = np.full(2, 10_000), np.full((2, 4), 4_000)
+    filters = np.stack([np.eye(4, dtype=np.uint8)] * 2)
+    columns, _ = regressed(counts, ones, filters[:, :3], 0.25, 0.75, 0.05)
+    assert columns["alike"] == [0, 0, 0]
+    more = np.tile(counts, 8), np.tile(ones, (8, 1)), np.tile(filters, (8, 1, 1))
+    columns, _ = regressed(*more, 0.25, 0.75, 0.05)
+    assert columns["alike"] == [1] * 4 and columns["share_high"] == [1.0] * 4 and not any(columns["found"])
+
+
+def test_buckets_that_nobody_drew_are_unknown() -> None:
+    flips = BitFlips.calibrate(domain=1000, epsilon=1, chosen=2)
+    release = flips.estimator().add(flips.encode([5] * 20)).estimate()
+    unseen = release["variance"] == 1
+    assert unseen.sum() >= 960 and (release["share_low"][unseen] == 0).all()
+    assert (release["share_high"][unseen] == 1).all() and (release["share"][unseen] == 0).all()
+    assert f"nobody drew {unseen.sum()} of the buckets" in " ".join(release.receipt.bounds)
+    full = BitFlips.calibrate(domain=4, epsilon=1, chosen=4)
+    assert "nobody" not in " ".join(full.estimator().add(full.encode([1])).estimate().receipt.bounds)
+
+
+def test_rappor_is_calibrated_for_all_reports() -> None:
+    for epsilon in (0.1, 1, 4):
+        rappor = Rappor.calibrate(epsilon=epsilon, hashes=3, cohorts=4)
+        assert epsilon * (1 - 1e-9) < rappor.permanent_loss.epsilon(0).upper <= epsilon * (1 + 1e-12)
+        assert rappor.loss.epsilon(0).upper < epsilon
+    with pytest.raises(InvalidArgument, match="hashes"):
+        Rappor.calibrate(epsilon=1, hashes=0)
+
+
 REPEATED = 200
 
 
@@ -266,6 +319,9 @@ def test_what_is_wrong_is_refused() -> None:
         decode(BitFlips.calibrate(domain=5, epsilon=2, chosen=3).estimator(), ["a"])
     with pytest.raises(InvalidArgument, match="no reports"):
         decode(sketch.estimator(), ["a"])
+    for text in ("hello", b"hello"):
+        with pytest.raises(InvalidArgument, match="several"):
+            decode(sketch.estimator().add(sketch.encode(["a"])), text)
     with pytest.raises(InvalidArgument, match="2\\^27"):
         HadamardSketch.calibrate(rows=2**16, columns=2**15, epsilon=1)
 

@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 from oracles import SMALL, named
 
+from dalenius import noise
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import Budget, Ledger
-from dalenius.local import Estimator, FrequencyOracle, KaryResponse, on_simplex
+from dalenius.local import (
+    Estimator,
+    FrequencyOracle,
+    HadamardSketch,
+    KaryResponse,
+    Shuffler,
+    decode,
+    on_simplex,
+)
 from dalenius.local.simplex import nearest
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
@@ -67,13 +76,62 @@ def test_an_account_pays_before_reports_are_accepted(account) -> None:
 def test_parts_are_merged_into_the_one_that_paid(account) -> None:
     oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
     paid, part = oracle.estimator(account), oracle.estimator().add(oracle.encode([1, 2]))
-    for merged in (part + paid, paid + part):
-        assert merged.count == 2 and merged.estimate().receipt.entry is not None
+    assert paid.merge(part).count == 2 and paid.estimate().receipt.entry is not None
     assert part.estimate().receipt.entry is None
     with pytest.raises(NotSound, match="two charges"):
         paid.merge(oracle.estimator(account))
     with pytest.raises(NotSound, match="copied"):
         pickle.dumps(paid)
+
+
+def test_one_charge_is_of_one_estimator(account) -> None:
+    oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
+    paid, part = oracle.estimator(account).add(oracle.encode([3])), oracle.estimator()
+    for both in ((paid, part), (part, paid)):
+        with pytest.raises(NotSound, match="two estimators"):
+            _ = both[0] + both[1]
+    assert part.merge(paid).paid and not paid.paid
+    assert part.estimate().receipt.entry is not None and paid.estimate().receipt.entry is None
+    assert not oracle.estimator().merge(paid).paid
+
+
+def test_nothing_counts_twice_by_itself() -> None:
+    oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
+    one = oracle.estimator().add(oracle.encode([1, 2]))
+    with pytest.raises(InvalidArgument, match="itself"):
+        one.merge(one)
+    with pytest.raises(InvalidArgument, match="itself"):
+        _ = one + one
+    assert one.count == 2
+
+
+def test_a_seed_taints_what_is_estimated_later() -> None:
+    """Reports, sums of them, parts, copies and batches; what was drawn afresh stays clean."""
+    oracle = KaryResponse.calibrate(domain=4, epsilon=1)
+    with noise.seeded(b"a test"):
+        seeded = oracle.encode([1] * 100)
+    fresh = oracle.encode([1] * 100)
+    assert seeded.tainted and not fresh.tainted
+    assert (
+        (fresh + seeded).tainted
+        and seeded.take(np.arange(3)).tainted
+        and not fresh.take(np.arange(3)).tainted
+    )
+    bad, good = oracle.estimator().add(seeded), oracle.estimator().add(fresh)
+    copied = pickle.loads(pickle.dumps(bad))
+    for estimator in (bad, copied, good + bad, oracle.estimator().merge(bad)):
+        assert estimator.estimate().receipt.tainted
+    assert not good.estimate().receipt.tainted
+    assert Shuffler(oracle, minimum=100).add(fresh).add(seeded).batch().estimate().receipt.tainted
+    shuffler = Shuffler(oracle, minimum=100).add(fresh)
+    with noise.seeded(b"a test"):
+        ordered = shuffler.batch()
+    assert ordered.estimate().receipt.tainted
+    assert not Shuffler(oracle, minimum=100).add(fresh).batch().estimate().receipt.tainted
+    sketch = HadamardSketch.calibrate(rows=4, columns=8, epsilon=1)
+    with noise.seeded(b"a test"):
+        words = sketch.estimator().add(sketch.encode(["a"]))
+    assert decode(words, ["a"]).receipt.tainted
 
 
 def test_units_must_agree(account) -> None:

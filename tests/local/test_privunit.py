@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from measures import VECTORS, named
 from scipy.integrate import quad
 from scipy.special import betainc, betaln
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 
+from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import PrivUnit
 from dalenius.local.privunit import ONE
@@ -98,8 +100,33 @@ def test_short_long_and_odd_vectors() -> None:
         assert off.max() < norm.isf(ALARM / 18)
     with pytest.raises(InvalidArgument, match="3 entries"):
         one.encode(np.zeros((2, 4)))
-    with pytest.raises(InvalidArgument, match="rows of floats"):
-        one.encode([["a", "b", "c"]])
+
+
+def test_reports_are_as_long_as_is_said() -> None:
+    """P(‖G‖² > bound) by the exact law, times how much likelier a report may be, is 2^−60 at most."""
+    for dimension in (1, 3, 100, 60_000):
+        one = PrivUnit.calibrate(dimension=dimension, epsilon=20 if dimension < 200 else 1)
+        far = math.sqrt(one.longest) / 2**10 - 2 * math.sqrt(dimension) / 2**10
+        tail = chi2.logsf(far**2, dimension)
+        assert tail - math.log(float(one.cap[0])) <= -60 * math.log(2)
+        assert tail > -200
+
+
+def test_large_epsilons_take_many_tries() -> None:
+    """As drawing does, at six standard deviations; the law of tries is near a geometric one."""
+    assert PrivUnit.calibrate(dimension=10, epsilon=20).tries > 20_000
+    one = PrivUnit.calibrate(dimension=2, epsilon=4)
+    drawn: list[int] = []
+
+    def counted(scale: int, size: int) -> np.ndarray:
+        drawn.append(size // 2)
+        return noise.rounded_gaussian(scale, size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        watched = SimpleNamespace(bernoulli=noise.bernoulli, rounded_gaussian=counted)
+        patch.setattr("dalenius.local.privunit.noise", watched)
+        one.draw(np.repeat([[ONE, 0]], 20_000, axis=0))
+    assert abs(sum(drawn) / 20_000 - one.tries) < 6 * one.tries / math.sqrt(20_000)
 
 
 def test_what_is_not_proved_is_refused() -> None:

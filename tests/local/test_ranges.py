@@ -14,9 +14,9 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import HaarRanges, HadamardResponse, KaryResponse, TreeRanges, consistent, range_shares
 from dalenius.local.consistency import nearest
-from dalenius.local.haar import transformed
 from dalenius.local.ranges import RangeRandomizer
 from dalenius.local.tree import decomposed, level_sizes
+from dalenius.local.walsh import transformed
 
 ALARM = 1e-6
 REPEATS, PEOPLE = 2000, 10_000

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,22 @@ from scipy.stats import chi2
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.ledger import Budget, Ledger
-from dalenius.local import KaryResponse, Rappor, Reports, Shuffler
+from dalenius.local import (
+    CountMeanSketch,
+    HaarRanges,
+    HadamardSketch,
+    KaryResponse,
+    Rappor,
+    Reports,
+    Shuffler,
+    decode,
+    range_shares,
+)
 from dalenius.local import shuffler as module
 from dalenius.local.shuffler import permutation
+from dalenius.local.sketch import Sketch
 from dalenius.privacy.unit import Unit
+from dalenius.release import Release
 
 ORACLE = KaryResponse.calibrate(domain=4, epsilon=2)
 
@@ -89,10 +103,92 @@ def test_the_receipt_has_both_guarantees(tmp_path) -> None:
         batch.estimate(ORACLE.estimator().add(ORACLE.encode([1])))
 
 
+def test_the_person_counts_as_honest() -> None:
+    """What is said is what is counted, also where a share of so few reports is none."""
+    batch = Shuffler(ORACLE, minimum=100, honest=0.001).add(ORACLE.encode([1] * 500)).batch()
+    assert batch.counted == 1 and "if 1 of its 500 reports" in batch.notes[1]
+    assert batch.central.epsilon(0).upper == pytest.approx(2, rel=1e-9)
+
+
 def test_rappor_can_be_shuffled() -> None:
     rappor = Rappor(width=8, hashes=2, cohorts=2, replaced=0.5, low=0.5, high=0.75)
     batch = Shuffler(rappor, minimum=100).add(rappor.encode(["a"] * 10_000)).batch()
     assert batch.central.epsilon(1e-6).upper < rappor.loss.epsilon(0).upper / 4
+
+
+def account_in(tmp_path: Path) -> Any:
+    ledger = Ledger(tmp_path / "l.db")
+    return ledger.open("phones", unit=Unit("person", relation="replace"), budget=Budget(epsilon=30))
+
+
+def guarantees(release: Release) -> int:
+    return sum(text.startswith(("local: epsilon", "shuffled: epsilon")) for text in release.receipt.bounds)
+
+
+@pytest.mark.parametrize(
+    "randomizer",
+    [
+        HadamardSketch.calibrate(rows=64, columns=64, epsilon=4),
+        CountMeanSketch.calibrate(rows=64, columns=64, epsilon=4),
+        Rappor(width=16, hashes=2, cohorts=4, replaced=0.1, low=0.1, high=0.9),
+    ],
+)
+def test_strings_of_a_batch_are_asked_about(randomizer: Any, tmp_path: Path) -> None:
+    """One charge, both guarantees, as often as one likes, and the shares of the same reports unshuffled."""
+    sent = randomizer.encode(["a"] * 1500 + ["b"] * 500)
+    batch, paid = (
+        Shuffler(randomizer, minimum=100).add(sent).batch(),
+        randomizer.estimator(account_in(tmp_path)),
+    )
+    if isinstance(randomizer, Sketch):
+        with pytest.raises(InvalidArgument, match="list strings") as refusal:
+            batch.estimate(paid)
+        assert "decode(batch" in refusal.value.remedy
+        # Refused before anything is counted.
+        assert paid.count == 0
+    else:
+        assert guarantees(batch.estimate(paid)) == 2
+    for candidates in (["a", "b"], ["b", "c"]):
+        release = decode(batch.into(paid), candidates)
+        assert guarantees(release) == 2 and release.receipt.entry is not None and paid.count == 2000
+        plain = decode(randomizer.estimator().add(sent), candidates)
+        assert release["share"].tolist() == plain["share"].tolist() and guarantees(plain) == 0
+    free = decode(batch, ["a"])
+    assert guarantees(free) == 2 and free.receipt.entry is None
+    paid.add(randomizer.encode(["a"]))
+    with pytest.raises(InvalidArgument, match="already"):
+        batch.into(paid)
+
+
+def test_ranges_of_a_batch_are_asked_about(tmp_path: Path) -> None:
+    ages = HaarRanges.calibrate(domain=16, epsilon=2)
+    sent = ages.encode(np.arange(2000) % 16)
+    batch, paid = Shuffler(ages, minimum=100).add(sent).batch(), ages.estimator(account_in(tmp_path))
+    release = range_shares(batch.into(paid), [(0, 15), (3, 8)])
+    assert guarantees(release) == 2 and release.receipt.entry is not None
+    plain = range_shares(ages.estimator().add(sent), [(0, 15), (3, 8)])
+    assert release["share"].tolist() == plain["share"].tolist() and guarantees(plain) == 0
+    assert guarantees(range_shares(batch, [(0, 3)])) == 2
+    for ask in (range_shares, decode):
+        with pytest.raises(InvalidArgument, match="estimator or batch"):
+            ask(sent, [(0, 3)])
+
+
+def test_a_batch_does_not_speak_for_other_reports() -> None:
+    sketch = HadamardSketch.calibrate(rows=64, columns=64, epsilon=4)
+    batch = Shuffler(sketch, minimum=100).add(sketch.encode(["a"] * 100)).batch()
+    counted = batch.into(sketch.estimator())
+    decode(counted, ["a"])
+    assert counted.estimator is not None
+    counted.estimator.add(sketch.encode(["b"]))
+    with pytest.raises(NotSound, match="Other reports"):
+        decode(counted, ["a"])
+
+
+def test_as_many_honest_reports_are_named_as_are_counted() -> None:
+    batch = Shuffler(ORACLE, minimum=100, honest=0.001).add(ORACLE.encode([1] * 500)).batch()
+    assert "if 1 of its 500 reports are honest" in batch.notes[1]
+    assert batch.central.epsilon(1e-6).upper <= ORACLE.loss.epsilon(0).upper
 
 
 def test_what_is_wrong_is_refused() -> None:

@@ -1,9 +1,10 @@
-"""The one counter of a file: a lock that is held, and that remembers which step was given last.
+"""The one owner of a file: a lock that is held, and that remembers which step was given last.
 
-Beside the file lies another, `.lock`, which one process holds. The name is resolved first, so that links to a
+What may not be gone on from twice, such as the noise of a counter or the responses of a device, is kept in a
+file with another beside it, `.lock`, which one process holds. The name is resolved first, so that links to a
 file have its lock, and a file with a second name (a hard link) is refused: renaming would part the two. A
 lock file that was removed or replaced locks nothing. So before and after each write the one that is held must
-be the one that is there, or the counter stops.
+be the one that is there, or the owner stops.
 
 The lock file says whose it is, by a digest of the key, and the last step that may have been given. It is
 written after the state and before the value is given. A state of another key, or of an earlier step, is not
@@ -15,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,18 +24,25 @@ from dalenius.errors import NotSound
 
 LINE = re.compile(rb"([0-9a-f]{64}) ([0-9]{20})\n")
 """What a lock file holds: whose it is, and the step. One line of one length, so that it is never half new."""
-ANEW = "Start another counter and charge for it"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What is kept in a file, in the words of refusals, and how to begin another instead."""
+
+    name: str
+    anew: str
 
 
 class Lock:
     """The right to go on from a file."""
 
-    def __init__(self, path: Path, held: int) -> None:
-        self.path, self._held = path, held
+    def __init__(self, path: Path, held: int, owner: Owner) -> None:
+        self.path, self._held, self._owner = path, held, owner
 
     @classmethod
-    def taken(cls, path: str | os.PathLike[str], *, new: bool) -> Lock:
-        """Lock a file: of a counter that is new, or one that was kept there."""
+    def taken(cls, path: str | os.PathLike[str], owner: Owner, *, new: bool) -> Lock:
+        """Lock a file: of an owner that is new, or one that was kept there."""
         import fcntl
 
         kept = Path(path).resolve()
@@ -48,10 +57,10 @@ class Lock:
             if new:
                 raise
             raise NotSound(
-                "The lock file of this counter is gone, which says what step was given last.",
-                remedy=f"Put it back, if it is the newest. {ANEW} otherwise.",
+                f"The lock file of this {owner.name} is gone, which says what step was given last.",
+                remedy=f"Put it back, if it is the newest. {owner.anew} otherwise.",
             ) from None
-        found = cls(kept, held)
+        found = cls(kept, held, owner)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             found._still()
@@ -60,7 +69,7 @@ class Lock:
         except BlockingIOError:
             found.close()
             raise NotSound(
-                "Another counter keeps its state in this file.",
+                f"Another {owner.name} keeps its state in this file.",
                 remedy="End that process first, or choose another file.",
             ) from None
         except BaseException:
@@ -76,17 +85,24 @@ class Lock:
 
     def check(self, key: bytes, steps: int) -> None:
         """Refuse a state that is not the newest."""
-        found = LINE.fullmatch(os.pread(self._held, 200, 0))
+        found = self._noted()
         if found is None or found[1].decode() != _whose(key):
             raise NotSound(
-                "The lock file beside this file is not that of its counter.",
-                remedy=f"Put back the one that belongs to it, if it is the newest. {ANEW} otherwise.",
+                f"The lock file beside this file is not that of its {self._owner.name}.",
+                remedy=f"Put back the one that belongs to it, if it is the newest. {self._owner.anew} "
+                "otherwise.",
             )
         if steps < int(found[2]):
             raise NotSound(
-                "This state is older than the last value that was given: its noise would be used twice.",
-                remedy=f"Put back the newest state. {ANEW} if it is lost.",
+                "This state is older than the last value that was given, so it must not be gone on from.",
+                remedy=f"Put back the newest state. {self._owner.anew} if it is lost.",
             )
+
+    @property
+    def unused(self) -> bool:
+        """Whether the lock file knows of no step."""
+        found = self._noted()
+        return not os.fstat(self._held).st_size if found is None else not int(found[2])
 
     def replace(self, text: str) -> None:
         """Write the file, all or nothing, and on disk."""
@@ -120,9 +136,13 @@ class Lock:
             there = None
         if there is None or not os.path.samestat(held, there) or held.st_nlink != 1:
             raise NotSound(
-                "The lock file of this counter was removed, replaced or linked: another counter may live.",
-                remedy=f"{ANEW}, in another file, and leave its lock file alone.",
+                f"The lock file of this {self._owner.name} was removed, replaced or linked: another one may "
+                "live.",
+                remedy=f"{self._owner.anew}, in another file, and leave its lock file alone.",
             )
+
+    def _noted(self) -> re.Match[bytes] | None:
+        return LINE.fullmatch(os.pread(self._held, 200, 0))
 
     def _single(self) -> None:
         if self.path.exists() and self.path.stat().st_nlink != 1:
