@@ -232,6 +232,7 @@ EXPORTED = {
         "Counter",
         "DecayedSum",
         "DistinctCount",
+        "EndlessSum",
         "HeavyHitters",
         "PanPrivateCount",
         "PanPrivateDensity",

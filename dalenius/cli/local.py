@@ -15,7 +15,7 @@ from dalenius.display import harmless
 from dalenius.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from dalenius.local import FrequencyOracle
+    from dalenius.local import FrequencyOracle, Randomizer
     from dalenius.release import Release
 
 OTHER = "(other)"
@@ -112,19 +112,38 @@ def estimate(
 
 @app.command()
 def simulate(
-    counts: Annotated[Path, typer.Argument(help="A CSV file of items and how many people have each.")],
-    epsilon: Epsilon,
+    counts: Annotated[
+        Path, typer.Argument(help="A CSV file of items, strings or numbers, and how many people have each.")
+    ],
+    epsilon: Annotated[str | None, typer.Option(help="The ε of one report, such as 1.")] = None,
     protocol: Name = "best",
     bits: Bits = None,
+    mechanism: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of these: a file of JSON, as to_json() writes it, of any that can be drawn."
+        ),
+    ] = None,
     top: Top = 20,
     json: Json = False,
 ) -> None:
     """Draw the estimates that so many people's reports would give, up to a billion and more."""
+    from dalenius.local import FrequencyOracle
     from dalenius.local import simulate as drawn
 
     names, true = _counted(counts)
-    oracle = _oracle(None, len(names), epsilon, protocol, bits)
-    _show(drawn(oracle, true), names, top, json)
+    if (mechanism is None) == (epsilon is None) or (mechanism and (protocol, bits) != ("best", None)):
+        raise InvalidArgument(
+            "A protocol is chosen by --epsilon, or read from a file.",
+            remedy="Pass one of --epsilon 1 and --mechanism FILE; --protocol and --bits go with the first.",
+        )
+    if mechanism is None:
+        _show(drawn(_oracle(None, len(names), epsilon or "", protocol, bits), true), names, top, json)
+        return
+    randomizer = _randomizer(mechanism)
+    listed = isinstance(randomizer, FrequencyOracle)
+    found = drawn(randomizer, true if listed else _crowd(randomizer, names, true))
+    _show(found, names if listed else None, top, json)
 
 
 @app.command()
@@ -195,6 +214,36 @@ def _oracle(
     return oracle_named(PROTOCOLS[protocol], many, limit)
 
 
+def _randomizer(file: Path) -> Randomizer:
+    from dalenius.local import Randomizer
+    from dalenius.mechanisms.mechanism import Mechanism
+
+    found = Mechanism.from_json(file.read_text(encoding="utf-8"))
+    if not isinstance(found, Randomizer):
+        raise InvalidArgument(
+            "This mechanism makes no reports on devices.",
+            remedy="Pass the file of one of dalenius.local, such as Rappor(...).to_json().",
+        )
+    return found
+
+
+def _crowd(randomizer: Randomizer, names: list[str], people: list[int]) -> dict[Any, int]:
+    """Strings, or numbers, and how many people have each."""
+    from dalenius.local import SquareWave
+    from dalenius.local.reals import NumberRandomizer
+
+    numbers, found = isinstance(randomizer, NumberRandomizer | SquareWave), dict[Any, int]()
+    try:
+        for name, many in zip(names, people, strict=True):
+            value = float(name) if numbers else name
+            found[value] = found.get(value, 0) + many
+    except ValueError:
+        raise InvalidArgument(
+            "These reports are of numbers.", remedy="Write lines such as: 3.5,700"
+        ) from None
+    return found
+
+
 def _values(source: Path, column: str | None, names: list[str] | None) -> list[Any]:
     """Numbers of items; whatever is none of them is item 0."""
     if column is None and source.suffix.lower() in (".csv", ".tsv"):
@@ -233,7 +282,7 @@ def _counted(counts: Path) -> tuple[list[str], list[int]]:
     with counts.open(encoding=ENCODING, newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     body = rows if rows and rows[0][-1].strip().isdigit() else rows[1:]
-    if len(body) < 2 or not all(len(row) == 2 and row[1].strip().isdigit() for row in body):
+    if not body or not all(len(row) == 2 and row[1].strip().isdigit() for row in body):
         raise InvalidArgument(
             "The counts are not lines of an item and a number.", remedy="Write lines such as: Berlin,3700000"
         )
@@ -241,12 +290,14 @@ def _counted(counts: Path) -> tuple[list[str], list[int]]:
 
 
 def _show(found: Release, names: list[str] | None, top: int, as_json: bool) -> None:
-    """The most frequent items, by their names."""
-    order = found["share"].argsort()[::-1][:top].tolist()
-    columns: dict[str, Any] = {name: [cells[i] for i in order] for name, cells in found.columns.items()}
-    if names is not None:
-        columns["item"] = [names[number] for number in columns["item"]]
-    shown = found.postprocess(f"the {len(order)} largest of {len(found)} shares", columns)
+    """The most frequent items, by their names; or what there is, where it is no shares of items."""
+    shown = found
+    if "item" in found.columns:
+        order = found["share"].argsort()[::-1][:top].tolist()
+        columns: dict[str, Any] = {name: [cells[i] for i in order] for name, cells in found.columns.items()}
+        if names is not None:
+            columns["item"] = [names[number] for number in columns["item"]]
+        shown = found.postprocess(f"the {len(order)} largest of {len(found)} shares", columns)
     if as_json:
         emit_json(texts.loads(shown.to_json()))
         return

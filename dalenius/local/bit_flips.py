@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import intervals, tallies
+from dalenius.local.crowds import binomials
 from dalenius.local.frequency import ALPHA, LISTED, FrequencyOracle, shares_table
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -171,8 +172,6 @@ class BitFlips(FrequencyOracle, kind="bit_flips"):
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """For each bucket: who drew it, and their bits."""
-        from dalenius.local.simulation import binomials
-
         n = int(true.sum())
         inside, outside = binomials(true, self.drawn), binomials(n - true, self.drawn)
         ones = binomials(inside, self.own) + binomials(outside, 1 - self.own)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.local import tallies
+from dalenius.local.crowds import binomials, uniform_counts
 from dalenius.local.frequency import LISTED
 from dalenius.local.randomizer import Ints, Randomizer
 from dalenius.local.reports import Rows
@@ -128,6 +129,22 @@ class BitRows(StringRandomizer):
         if named.size:
             found[named, 1:] = np.add.reduceat(bits[order], starts, axis=0, dtype=np.int64)
         return found.ravel()
+
+    def crowd(self, words: Words, people: Ints) -> Ints:
+        """The tally of so many people with each string, drawn by its joint law: rows, then bits.
+
+        With several rows of people, a tally of each.
+        """
+        (rows, width, _), (high, low), (*surveys, many) = self.layout, self.support, people.shape
+        there = uniform_counts(people.ravel(), rows).reshape(*surveys, many, rows)
+        found = np.empty((*surveys, rows, 1 + width), np.int64)
+        for row in range(rows):
+            bits = self.filters(np.full(many, row), words).astype(np.int64)
+            hit = there[..., row] @ bits
+            missed = there[..., row].sum(axis=-1, keepdims=True) - hit
+            found[..., row, 1:] = binomials(hit, high) + binomials(missed, low)
+        found[..., 0] = there.sum(axis=-2)
+        return found.reshape(*surveys, self.cells)
 
     def by_row(self, tally: Ints) -> tuple[Ints, Ints]:
         """How many reports name each row, and the ones of its bits."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from dalenius.local import frequency, intervals
 from dalenius.local.randomizer import Estimates, Floats, Ints, ratio_of
-from dalenius.local.reals import NumberRandomizer, rounded
+from dalenius.local.reals import NumberRandomizer, placed, rounded
 from dalenius.local.reports import Rows
 from dalenius.local.windows import Window
 from dalenius.privacy.numbers import Number
@@ -65,6 +65,10 @@ class DuchiResponse(NumberRandomizer, kind="duchi_response"):
     def randomize(self, values: Ints) -> Rows:
         """To an end, then the truth or a lie."""
         return self.window.randomize(rounded(values, 1))
+
+    def crowd(self, units: Ints, people: Ints) -> Ints:
+        """To the ends, then by the window."""
+        return self.window.crowd(placed(units, people, 1))
 
     def estimates(self, tally: Ints, count: int) -> Estimates:
         """By how many bits are 1."""

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.local import intervals
+from dalenius.local.crowds import binomials
 from dalenius.local.items import read_items
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, read_ratio
 from dalenius.local.reports import Rows
@@ -116,8 +117,6 @@ class FrequencyOracle(Randomizer):
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """Estimates as so many people with each item would give them, and whether jointly so."""
-        from dalenius.local.simulation import binomials
-
         n = int(true.sum())
         p, q = self.support
         return self.shares(binomials(true, p) + binomials(n - true, q), n), False

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import intervals
+from dalenius.local.crowds import binomials
 from dalenius.local.frequency import ALPHA, SetResponse, read_domain, shares_table
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -156,8 +157,6 @@ class HadamardResponse(SetResponse, kind="hadamard_response"):
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """For each item: who is in the block, and of them who is in the set."""
-        from dalenius.local.simulation import binomials
-
         n, block = int(true.sum()), self._places(np.arange(self.domain))[0]
         together = np.bincount(block, weights=true.astype(np.float64), minlength=self.blocks)
         of_block = np.rint(together).astype(np.int64)[block]

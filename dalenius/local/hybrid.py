@@ -20,9 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from dalenius import noise
+from dalenius.local.crowds import binomials
 from dalenius.local.piecewise import STEPS, best_width, read_steps
 from dalenius.local.randomizer import Floats, Ints, ratio_of
-from dalenius.local.reals import NumberRandomizer, rounded
+from dalenius.local.reals import NumberRandomizer, placed, rounded
 from dalenius.local.reports import Rows
 from dalenius.local.windows import Window
 from dalenius.losses.fields import Parameter
@@ -83,6 +84,13 @@ class HybridResponse(NumberRandomizer, kind="hybrid_response"):
         chosen = noise.bernoulli(chance, values.size)
         bits = bit.randomize(rounded(values, 1))
         return np.where(chosen, 2 + piece.randomize(rounded(values, self.steps)), bits)
+
+    def crowd(self, units: Ints, people: Ints) -> Ints:
+        """Each part by its own people."""
+        (_, bit), (chance, piece) = self.parts
+        chosen = binomials(people, chance)
+        bits = bit.crowd(placed(units, people - chosen, 1))
+        return np.concatenate([bits, piece.crowd(placed(units, chosen, self.steps))])
 
     @staticmethod
     def calibrate(*, lower: Number, upper: Number, epsilon: Number, steps: int = STEPS) -> HybridResponse:

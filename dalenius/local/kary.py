@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
+from dalenius.local.crowds import binomials, uniform_counts
 from dalenius.local.frequency import SetResponse
 from dalenius.local.randomizer import Estimates, Ints, ratio_of
 from dalenius.local.reports import Rows
@@ -54,10 +55,8 @@ class KaryResponse(SetResponse, kind="kary_response"):
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """Who lies names any item, the own one too: so lies are uniform, and the law is joint."""
-        from dalenius.local.simulation import binomials, uniform_counts
-
         lies = binomials(true, self.support[1] * self.domain)
-        counts = true - lies + uniform_counts(int(lies.sum()), self.domain)
+        counts = true - lies + uniform_counts(lies.sum(keepdims=True), self.domain)[0]
         return self.shares(counts, int(true.sum())), True
 
     @staticmethod

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dalenius.local.randomizer import Floats, Ints, ratio_of
-from dalenius.local.reals import NumberRandomizer, rounded
+from dalenius.local.reals import NumberRandomizer, placed, rounded
 from dalenius.local.reports import Rows
 from dalenius.local.windows import MOST_STEPS, Window
 from dalenius.losses.fields import Parameter
@@ -72,6 +72,10 @@ class PiecewiseResponse(NumberRandomizer, kind="piecewise_response"):
     def randomize(self, values: Ints) -> Rows:
         """To a place, then in its piece or beside it."""
         return self.window.randomize(rounded(values, self.steps))
+
+    def crowd(self, units: Ints, people: Ints) -> Ints:
+        """To places, then by the window."""
+        return self.window.crowd(placed(units, people, self.steps))
 
     @staticmethod
     def calibrate(*, lower: Number, upper: Number, epsilon: Number, steps: int = STEPS) -> PiecewiseResponse:

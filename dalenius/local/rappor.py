@@ -22,6 +22,7 @@ well as set: a client that only sets bits tells a string that is there for certa
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
@@ -195,6 +196,12 @@ class Rappor(BitRows, kind="rappor"):
         many = numbers.count(hashes, "hashes", most=16)
         replaced = 2 / (ratio_of(numbers.epsilon(epsilon) / (2 * many)) + 1)
         return Rappor(width=width, hashes=many, cohorts=cohorts, replaced=replaced, low=low, high=high)
+
+    def of_crowd(self, values: Sequence[str], people: Ints) -> tuple[Estimates, bool]:
+        """Shares of these strings as so many people with each would give them."""
+        words, count = self.read(list(values)), int(people.sum())
+        columns, how = self.decoded(self.crowd(words, people), count, words, ALPHA)
+        return Estimates({"item": list(values), **columns}, ("share",), (how,)), True
 
 
 def _binomial(trials: int, chance: Fraction) -> list[Fraction]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,6 +29,7 @@ import numpy as np
 from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import frequency, sums
+from dalenius.local.crowds import dyadic
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, read_ratio
 from dalenius.local.reading import floats, number, numeric_column
 from dalenius.local.reports import Rows
@@ -119,6 +121,15 @@ class NumberRandomizer(Randomizer):
             masses = masses + share * self.masses(whole + 1)
         return Law(tuple(range(self.cells)), masses)
 
+    @abstractmethod
+    def crowd(self, units: Ints, people: Ints) -> Ints:
+        """The tally of so many people with each number that was read, drawn by its joint law."""
+
+    def of_crowd(self, values: Sequence[Any], people: Ints) -> tuple[Estimates, bool]:
+        """The mean as so many people with each number would give it."""
+        count = int(people.sum())
+        return self.estimates(self.crowd(self.read(values), people), count), True
+
     @property
     def half(self) -> Fraction:
         """Of the range: what 1 stands for."""
@@ -183,6 +194,16 @@ def rounded(units: Ints, steps: int) -> Ints:
     """The places of numbers, one of the two around each, without bias; at most 2^14 steps."""
     draws = np.asarray(noise.uniform(1 << FINE, units.size), dtype=np.int64)
     return np.asarray((units * steps + draws) >> FINE)
+
+
+def placed(units: Ints, people: Ints, steps: int) -> Ints:
+    """How many people come to each place, by the law of `rounded`."""
+    whole, part = units * steps >> FINE, units * steps & ((1 << FINE) - 1)
+    up, found = dyadic(people, part, FINE), np.zeros(steps + 1, np.int64)
+    np.add.at(found, whole, people - up)
+    # Nobody goes up from the last place, which is a whole number.
+    np.add.at(found, np.minimum(whole + 1, steps), up)
+    return found
 
 
 def read_units(values: Any, lower: float, upper: float) -> Ints:

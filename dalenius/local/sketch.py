@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any
@@ -39,6 +40,8 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument
 from dalenius.local import intervals, tallies
 from dalenius.local.bit_rows import BitRows, StringRandomizer
+from dalenius.local.collisions import collided
+from dalenius.local.crowds import binomials
 from dalenius.local.frequency import ALPHA, LISTED
 from dalenius.local.randomizer import Estimates, Floats, Ints, ratio_of, read_ratio
 from dalenius.local.reports import Rows
@@ -135,6 +138,13 @@ class Sketch(StringRandomizer):
             "variance": variance.tolist(),
             "found": (surely > 0).tolist(),
         }
+
+    def of_crowd(self, values: Sequence[str], people: Ints) -> tuple[Estimates, bool]:
+        """Shares of these strings as so many people with each would give them."""
+        p, q = self.support
+        count, there = int(people.sum()), collided(self.read(list(values)), people, self.rows, self.columns)
+        counts = binomials(there, p) + binomials(count - there, q)
+        return Estimates({"item": list(values), **self.shares(counts, count, ALPHA)}, ("share",)), False
 
     def ends(self, counts: Ints, count: int, alpha: float) -> tuple[Floats, Floats]:
         """Ends of shares, by the theorem."""

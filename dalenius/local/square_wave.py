@@ -19,6 +19,7 @@ to cover.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -118,6 +119,12 @@ class SquareWave(Randomizer, kind="square_wave"):
             "variance": (share * (1 - share) / count).tolist(),
         }
         return Estimates(columns, ("share",), ("shares of reports, not yet of numbers",))
+
+    def of_crowd(self, values: Sequence[Any], people: Ints) -> tuple[Estimates, bool]:
+        """How often each report comes of so many people with each number."""
+        bins = np.zeros(self.bins, np.int64)
+        np.add.at(bins, self.read(values), people)
+        return self.estimates(self.window.crowd(bins), int(people.sum())), True
 
     @staticmethod
     def calibrate(*, lower: Number, upper: Number, epsilon: Number, bins: int = 256) -> SquareWave:

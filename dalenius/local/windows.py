@@ -24,9 +24,12 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius import noise
+from dalenius.local.crowds import binomials, uniform_counts
 from dalenius.local.randomizer import Floats, Ints
 
 MOST_STEPS = 1 << 12
+AT_ONCE = 1 << 18
+"""Counts that are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,17 @@ class Window:
         near = places + np.asarray(noise.uniform(self.width, places.size), dtype=np.int64)
         far = np.asarray(noise.uniform(self.steps, places.size), dtype=np.int64)
         return np.where(inside, near, far + self.width * (far >= places))
+
+    def crowd(self, people: Ints) -> Ints:
+        """How often each report comes of so many people at each place, by its joint law.
+
+        A report is any of all with N/T, each as likely, and else one of the window.
+        """
+        near = binomials(people, (self.ratio - 1) * self.width / self.total)
+        found: Ints = uniform_counts((people - near).sum(keepdims=True), self.reports)[0]
+        places, step = np.flatnonzero(near), max(AT_ONCE // self.width, 1)
+        for start in range(0, places.size, step):
+            here = places[start : start + step]
+            spots = here[:, None] + np.arange(self.width)
+            np.add.at(found, spots, uniform_counts(near[here], self.width))
+        return found

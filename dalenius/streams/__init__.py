@@ -9,8 +9,9 @@
 
 A mechanism is a frozen value; `start(account)` charges all answers it will ever give and returns a session.
 Each `add` is one step, of a number or a batch, and steps are public: a step is taken whether or not anything
-happened in it. `ContinualSum` is the one to use where the number of steps is known, `TreeSum` where it is
-not, or where ε must be pure. What of a stream is secret, and what a seized memory shows, stands with each.
+happened in it. `ContinualSum` is the one to use where the number of steps is known, `EndlessSum` where it is
+not, `TreeSum` where ε must be pure. What of a stream is secret, and what a seized memory shows, stands with
+each.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dalenius.streams.decayed import DecayedSum
     from dalenius.streams.density import PanPrivateDensity
     from dalenius.streams.distinct import DistinctCount
+    from dalenius.streams.endless import EndlessSum
     from dalenius.streams.heavy import HeavyHitters
     from dalenius.streams.pan_private import PanPrivateCount
     from dalenius.streams.quantiles import StreamQuantiles
@@ -40,6 +42,7 @@ else:
             "Counter": "dalenius.streams.counter",
             "DecayedSum": "dalenius.streams.decayed",
             "DistinctCount": "dalenius.streams.distinct",
+            "EndlessSum": "dalenius.streams.endless",
             "HeavyHitters": "dalenius.streams.heavy",
             "PanPrivateCount": "dalenius.streams.pan_private",
             "PanPrivateDensity": "dalenius.streams.density",
@@ -56,6 +59,7 @@ __all__ = [
     "Counter",
     "DecayedSum",
     "DistinctCount",
+    "EndlessSum",
     "HeavyHitters",
     "PanPrivateCount",
     "PanPrivateDensity",

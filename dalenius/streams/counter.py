@@ -154,7 +154,7 @@ class Counter(Single):
         if end is not None and self._steps + steps > end:
             raise NotSound(
                 f"This stream was charged for {end} steps.",
-                remedy="Start another with a longer horizon, or TreeSum without one.",
+                remedy="Start another with a longer horizon, or EndlessSum, which has none.",
             )
 
     def _take(self, rows: Ints) -> Values:

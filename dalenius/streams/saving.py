@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "stream", 1
 OWNER = Owner("counter", "Start another counter and charge for it")
-KINDS = ("decayed", "sums", "trees", "windows")
+KINDS = ("decayed", "endless", "sums", "trees", "windows")
 """Modules of the mechanisms whose counters can be kept."""
 
 

@@ -148,6 +148,11 @@ class TreeSum(Continual, kind="tree_sum"):
 
     def reach(self, steps: Ints, alpha: Fraction) -> Floats:
         """By the variance of the nodes of each step's digits, and what rounding can do."""
+        variance, slack = self.spread(steps)
+        return wide(alpha, self.law) * np.sqrt(variance) + (slack if self.law == "gaussian" else 1)
+
+    def spread(self, steps: Ints) -> tuple[Floats, Floats]:
+        """The variance of each step's noise, and what rounding can do."""
         variance, slack = np.zeros(len(steps)), np.ones(len(steps))
         for h, (each, rounding) in enumerate(self._shares):
             digit = steps >> h & 1
@@ -156,7 +161,7 @@ class TreeSum(Continual, kind="tree_sum"):
         if self.estimator == "full":
             norms = BinaryTree(self.horizon or 1, "full").row_norms()[steps - 1]
             variance = self.nodes.variance(0) * norms**2
-        return wide(alpha, self.law) * np.sqrt(variance) + (slack if self.law == "gaussian" else 1)
+        return variance, slack
 
     @cached_property
     def _shares(self) -> list[tuple[float, float]]:

@@ -13,6 +13,8 @@ import pytest
 
 from dalenius.cli.local import app
 from dalenius.ledger import Budget, Ledger
+from dalenius.local import BitFlips, DuchiResponse, HadamardSketch, HybridResponse, Randomizer
+from dalenius.mechanisms import Laplace
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 
@@ -151,6 +153,39 @@ def test_a_billion_people_are_simulated(run: Run, files: dict[str, str]) -> None
     assert "nobody reported" in run("local", "simulate", files["counts.csv"], "--epsilon", "1")[1]
 
 
+@pytest.mark.parametrize(
+    ("randomizer", "lines", "says"),
+    [
+        (
+            HadamardSketch.calibrate(rows=64, columns=64, epsilon=4),
+            "home,600000000\nhelp,400000000\n",
+            "home",
+        ),
+        (HybridResponse.calibrate(lower=0, upper=24, epsilon=1), "hours,people\n3.5,700\n12,300\n", "mean"),
+        (BitFlips.calibrate(domain=2, epsilon=4, chosen=1), "on,600000\noff,400000\n", "on"),
+    ],
+)
+def test_any_protocol_is_simulated_from_its_file(
+    run: Run, tmp_path: Path, randomizer: Randomizer, lines: str, says: str
+) -> None:
+    (tmp_path / "m.json").write_text(randomizer.to_json())
+    (tmp_path / "c.csv").write_text(lines)
+    words = ("local", "simulate", str(tmp_path / "c.csv"), "--mechanism", str(tmp_path / "m.json"))
+    code, out, err = run(*words)
+    assert (code, err) == (0, "") and says in out and "nobody reported" in out
+    assert Release.from_json(run(*words, "--json")[1]).receipt.mechanism == randomizer.to_json()
+    code, _, err = run(*words, "--epsilon", "1")
+    assert code == 2 and "--mechanism" in err
+
+
+def test_numbers_are_numbers(run: Run, files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(DuchiResponse.calibrate(lower=0, upper=1, epsilon=1).to_json())
+    words = ("local", "simulate", files["counts.csv"], "--mechanism", str(tmp_path / "m.json"))
+    assert "of numbers" in run(*words)[2]
+    (tmp_path / "m.json").write_text(Laplace(scale=1, sensitivity=1).to_json())
+    assert "on devices" in run(*words)[2]
+
+
 def test_a_plan_is_a_table_and_a_picture(run: Run, files: dict[str, str]) -> None:
     words = (
         "local",
@@ -190,6 +225,7 @@ def test_a_plan_is_a_table_and_a_picture(run: Run, files: dict[str, str]) -> Non
         (("estimate", "plain.txt", "--epsilon", "1", "--domain", "4"), "to_bytes"),
         (("estimate", "gone.bin", "--epsilon", "1", "--domain", "4"), "gone.bin"),
         (("simulate", "plain.txt", "--epsilon", "1"), "Berlin"),
+        (("simulate", "counts.csv"), "--mechanism"),
         (("plan", "--domain", "100", "--users", "0", "--epsilon", "1"), "users"),
         (("plan", "--domain", "100", "--users", "10", "--epsilon", "one"), "epsilon"),
     ],

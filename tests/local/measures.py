@@ -18,7 +18,7 @@ from dalenius.local import (
     SquareWave,
     TreeRanges,
 )
-from dalenius.local.simulation import binomials
+from dalenius.local.crowds import binomials
 
 NUMBERS = [
     DuchiResponse.calibrate(lower=-1, upper=1, epsilon=1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dalenius.local import (
@@ -13,6 +15,7 @@ from dalenius.local import (
     SubsetSelection,
     UnaryEncoding,
 )
+from dalenius.local.randomizer import Estimates
 
 SMALL: list[FrequencyOracle] = [
     KaryResponse.calibrate(domain=5, epsilon=1),
@@ -28,6 +31,8 @@ SMALL: list[FrequencyOracle] = [
     ProjectiveResponse(domain=9, ratio=2, order=2),
 ]
 
+AT_ONCE = 32
+
 
 def named(oracle: FrequencyOracle) -> str:
     return f"{type(oracle).__name__}-{oracle.domain}"
@@ -39,3 +44,15 @@ def supported(oracle: FrequencyOracle) -> np.ndarray:
     assert law is not None
     rows = np.array(law.outcomes).reshape(len(law.outcomes), -1)
     return np.array([oracle.supporters(oracle.tally(row[None])) for row in rows])
+
+
+def by_count(estimates: Callable[[np.ndarray], Estimates], counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of what follows from a count alone: few counts at a time, as one survey has them.
+
+    With many at a time ends are moved inward for some only (`intervals`).
+    """
+    different, places = np.unique(counts, return_inverse=True)
+    parts = [estimates(part).columns for part in np.split(different, range(AT_ONCE, different.size, AT_ONCE))]
+    names = [name for name in parts[0] if name != "item"]
+    every = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return {name: column[places].reshape(counts.shape) for name, column in every.items()}

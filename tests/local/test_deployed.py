@@ -234,50 +234,6 @@ def test_rappor_is_calibrated_for_all_reports() -> None:
         Rappor.calibrate(epsilon=1, hashes=0)
 
 
-REPEATED = 200
-
-
-@pytest.mark.parametrize(
-    "randomizer",
-    [
-        Rappor(width=16, hashes=2, cohorts=8, replaced=0.25, low=0.2, high=0.8),
-        CountMeanSketch.calibrate(rows=256, columns=16, epsilon=2),
-        HadamardSketch.calibrate(rows=256, columns=16, epsilon=2),
-    ],
-    ids=named,
-)
-def test_intervals_of_candidates_cover(randomizer: Randomizer) -> None:
-    """One-sided at 1e-6 for each of four strings; the hashes are fixed, the people and coins are not."""
-    names, n = ["a", "b", "c", "d"], 4000
-    counts = np.array([0.6, 0.3, 0.1, 0.0]) * n
-    sent = np.repeat(names, counts.astype(int))
-    missed = np.zeros(4)
-    for _ in range(REPEATED):
-        found = decode(randomizer.estimator().add(randomizer.encode(sent)), names)
-        missed += (found["share_low"] > counts / n + 1e-12) | (found["share_high"] < counts / n - 1e-12)
-    assert (binom.sf(missed - 1, REPEATED, 0.05) > 1e-6 / 4).all(), missed
-
-
-@pytest.mark.parametrize("chosen", [1, 3, 8])
-def test_intervals_of_bit_flips_cover(chosen: int) -> None:
-    """One-sided at 1e-6 for each of eight buckets; shares are without bias, at six standard errors."""
-    flips = BitFlips.calibrate(domain=8, epsilon=2, chosen=chosen)
-    n = 4000
-    counts = np.array([0.5, 0.25, 0.125, 0.125, 0, 0, 0, 0]) * n
-    sent = np.repeat(np.arange(8), counts.astype(int))
-    missed, shares = np.zeros(8), []
-    for _ in range(REPEATED):
-        found = flips.estimator().add(flips.encode(sent)).estimate()
-        shares.append(found["share"])
-        missed += (found["share_low"] > counts / n + 1e-12) | (found["share_high"] < counts / n - 1e-12)
-    assert (binom.sf(missed - 1, REPEATED, 0.05) > 1e-6 / 8).all(), missed
-    off = np.mean(shares, axis=0) - counts / n
-    assert np.all(np.abs(off) < 6 * np.std(shares, axis=0) / math.sqrt(REPEATED))
-    assert np.std(shares, axis=0)[7] == pytest.approx(flips.variance(0, users=n) ** 0.5, rel=0.25)
-    drawn = flips.simulated(counts.astype(np.int64))[0]
-    assert abs(drawn.columns["share"][0] - 0.5) < 6 * flips.variance(0.5, users=n) ** 0.5
-
-
 @pytest.mark.parametrize("kind", [CountMeanSketch, HadamardSketch], ids=lambda kind: kind.__name__)
 def test_sketches_are_unbiased_where_much_collides(kind: type[Sketch]) -> None:
     """Everybody has one string, and the other falls where it does in a row of four; at six deviations."""

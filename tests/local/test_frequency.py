@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import SMALL, named, supported
+from oracles import SMALL, by_count, named, supported
 from scipy.stats import binom, norm
 
 from dalenius import noise
@@ -22,7 +22,7 @@ from dalenius.local import (
     UnaryEncoding,
     simulate,
 )
-from dalenius.local.simulation import binomials
+from dalenius.local.crowds import binomials
 
 ALARM = 1e-6
 REPEATS, PEOPLE = 2000, 10_000
@@ -110,7 +110,7 @@ def repeated(oracle: FrequencyOracle, people: int) -> dict[str, np.ndarray]:
     if not isinstance(oracle, HadamardResponse):
         p, q = oracle.support
         counts = binomials(with_item, p) + noise.binomial(PEOPLE - people, q, REPEATS)
-        return {name: np.array(column) for name, column in oracle.shares(counts, PEOPLE).columns.items()}
+        return by_count(lambda few: oracle.shares(few, PEOPLE), counts)
     there = oracle.truth * (1 + 1 / oracle.ratio)
     own = noise.binomial(people, there, REPEATS)
     elsewhere = there if oracle.blocks == 1 else 2 * oracle.truth / oracle.ratio

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -161,9 +162,13 @@ def sums_of(one: PrivUnit, length: float, size: int) -> np.ndarray:
     return rows.reshape(size, PEOPLE).sum(axis=1) - 2**15 * PEOPLE
 
 
+@cache
+def surveyed(one: PrivUnit, length: float) -> np.ndarray:
+    return np.concatenate([sums_of(one, length, 100) for _ in range(REPEATS // 100)])
+
+
 def covered(one: PrivUnit, length: float) -> None:
-    sums = np.concatenate([sums_of(one, length, 100) for _ in range(REPEATS // 100)])
-    found = one.estimates(sums, PEOPLE).columns
+    found = one.estimates(surveyed(one, length), PEOPLE).columns
     low, high = np.array(found["mean_low"]), np.array(found["mean_high"])
     held = np.count_nonzero((low <= length + 1e-9) & (length - 1e-9 <= high))
     assert binom.cdf(held, REPEATS, 0.95) > ALARM
@@ -173,6 +178,14 @@ def covered(one: PrivUnit, length: float) -> None:
 def test_intervals_cover(length: float) -> None:
     """One-sided at 1e-6: 2,000 surveys of 10,000 people; one dimension is the worst."""
     covered(PrivUnit.calibrate(dimension=1, epsilon=1), length)
+
+
+@pytest.mark.parametrize("length", [1.0, 0.3])
+def test_intervals_that_are_too_short_are_caught(length: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same reports at 60 %: bars are by theorems that leave room at 10,000 people."""
+    monkeypatch.setattr("dalenius.local.frequency.ALPHA", 0.4)
+    with pytest.raises(AssertionError):
+        covered(PrivUnit.calibrate(dimension=1, epsilon=1), length)
 
 
 def test_intervals_of_large_dimensions_are_by_the_normal_part() -> None:

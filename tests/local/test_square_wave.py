@@ -50,6 +50,13 @@ def test_numbers_fall_into_bins() -> None:
     assert wave.read(odd).tolist() == [0, 0, 1, 4, 4, 4, 4, 0, 0]
 
 
+def test_intervals_that_are_too_short_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of 88 % are a fifth shorter."""
+    monkeypatch.setattr("dalenius.local.frequency.ALPHA", 0.12)
+    with pytest.raises(AssertionError):
+        test_intervals_of_reports_cover(WAVES[0])
+
+
 @pytest.mark.parametrize("wave", WAVES, ids=named)
 def test_intervals_of_reports_cover(wave: SquareWave) -> None:
     """One-sided at 1e-6 for each report, of the mean chance of people who are not alike."""

@@ -21,6 +21,7 @@ from dalenius.streams import (
     ContinualSum,
     DecayedSum,
     DistinctCount,
+    EndlessSum,
     HeavyHitters,
     PanPrivateCount,
     PanPrivateDensity,
@@ -36,6 +37,7 @@ KINDS = [
     ContinualSum.designed(horizon=9000, scale=5),
     TreeSum(scale=6),
     TreeSum(scale=6, law="laplace", estimator="plain"),
+    EndlessSum.designed(epoch=2**12, scale=5),
     WindowSum(window=10, scale=8),
     DecayedSum.designed(horizon=9000, decay=0.9, scale=5),
 ]

@@ -16,7 +16,7 @@ import pytest
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.ledger import Budget, Ledger
 from dalenius.privacy.unit import Unit
-from dalenius.streams import ContinualSum, DecayedSum, TreeSum, WindowSum, load, saving
+from dalenius.streams import ContinualSum, DecayedSum, EndlessSum, TreeSum, WindowSum, load, saving
 from dalenius.streams.counter import Counter
 from dalenius.streams.tree_noise import TreeBlocks
 
@@ -25,6 +25,7 @@ KINDS = [
     ContinualSum.designed(horizon=50, scale=5, categories=3),
     TreeSum(scale=6),
     TreeSum(scale=6, law="laplace", estimator="plain"),
+    EndlessSum.designed(epoch=8, scale=5),
     WindowSum(window=10, scale=8),
     DecayedSum.designed(horizon=64, decay=0.9, scale=5),
 ]

@@ -20,6 +20,7 @@ from dalenius.privacy.unit import Unit
 from dalenius.streams import (
     ContinualSum,
     DecayedSum,
+    EndlessSum,
     HeavyHitters,
     PanPrivateCount,
     RateAlarm,
@@ -41,6 +42,7 @@ KINDS: list[Continual] = [
     TreeSum(scale=6),
     TreeSum(scale=6, law="laplace", estimator="plain"),
     TreeSum(horizon=64, scale=9, estimator="full"),
+    EndlessSum.designed(epoch=16, scale=9),
     WindowSum(window=10, scale=8),
     WindowSum(window=7, scale=8, law="laplace"),
     DecayedSum.designed(horizon=64, decay=0.9, scale=5),
