@@ -32,6 +32,17 @@ class SparkWords(Words):
         """See `Words`: a cast does so."""
         return self.whole(sql)
 
+    def matched(self, first: Sequence[str], second: Sequence[str], kinds: Sequence[str]) -> str:
+        """See `Words`: texts by a number, which Spark finds in half the time, and then told to be the same.
+
+        Not by `=`, which Spark would join by too, nor by what needs a test of its own for NULL.
+        """
+        if any(kind != "text" for kind in kinds):
+            return super().matched(first, second, kinds)
+        same = [f"{one} >= {other} AND {one} <= {other}" for one, other in zip(first, second, strict=True)]
+        number = f"xxhash64({', '.join(first)}) = xxhash64({', '.join(second)})"
+        return f"{number} AND COALESCE({' AND '.join(same)}, FALSE)"
+
     def total(self, sql: str, over: str = "") -> str:
         """See `Words`: of each number in three parts, of which 2^40 add up to less than 2^63."""
         if _DECIMAL in sql:

@@ -51,16 +51,17 @@ class Asked:
         columns += [("boolean", [key[i] is None for key in lines.values()]) for i in width]
         names = ", ".join(["place", "digest", *(f"k{i}" for i in width), *(f"n{i}" for i in width)])
         table = f"{self.words.listed(columns)} AS a({names})"
-        conditions = [self._same(i, any(key[i] is None for key in found.values())) for i in width]
+        nulls = [i for i in width if any(key[i] is None for key in found.values())]
+        held = [self._held(i) if i in nulls else f"r.key_{i}" for i in width]
+        conditions = [self.words.matched(held, [f"a.k{i}" for i in width], self.kinds)] if held else []
+        conditions += [f"(r.key_{i} IS NULL) = a.n{i}" for i in nulls]
         conditions += [] if found else ["FALSE"]
         return f" JOIN {table} ON {' AND '.join(conditions)}" if conditions else f" CROSS JOIN {table}"
 
-    def _same(self, i: int, nulls: bool) -> str:
-        if not nulls:
-            return f"r.key_{i} = a.k{i}"
+    def _held(self, i: int) -> str:
+        """A column of rows, with what stands for NULL."""
         nothing = self.words.dialect.literal(_STAND_IN[self.kinds[i]], as_known(self.kinds[i]))
-        held = f"COALESCE(r.key_{i}, {nothing})"
-        return f"{held} = a.k{i} AND (r.key_{i} IS NULL) = a.n{i}"
+        return f"COALESCE(r.key_{i}, {nothing})"
 
     def _read(self, key: Key) -> Key | None:
         """The key as its columns would have it; None where they cannot."""

@@ -35,6 +35,10 @@ class Words(ABC):
         """Put behind SELECT where no two rows have these columns in common, if that helps the engine."""
         return ""
 
+    def matched(self, first: Sequence[str], second: Sequence[str], kinds: Sequence[str]) -> str:
+        """The condition that values of these kinds are the same, one by one, by which the engine joins."""
+        return " AND ".join(f"{one} = {other}" for one, other in zip(first, second, strict=True))
+
     def listed(self, columns: Sequence[tuple[str, Sequence[KeyPart]]]) -> str:
         """A table of columns, of which kind and values are given, as goes behind FROM."""
         shown = [
