@@ -64,7 +64,7 @@ class Kept:
         """The rows of a query, cut into bunches, each where its part is, by a name."""
 
         def move() -> str:
-            bunches = worked(self._session.sql(sql), cut, "part INT, rows BINARY")
+            bunches = worked(self._session.sql(sql), cut, "part INT, narrow BOOLEAN, rows BINARY")
             # By the number itself, where Spark knows that: a hash of it would leave places empty.
             move = getattr(bunches, "repartitionById", bunches.repartition)
             return self.view(move(parts, "part"), stored=True)

@@ -63,14 +63,20 @@ class Layout:
         if self.code != code():
             raise RuntimeError("Workers differ.")
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Of a bunch."""
+    def schema(self, narrow: bool) -> pa.Schema:
+        """Of a bunch; it is moved four times, so that numbers of units have 32 bits where these hold them."""
         import pyarrow as pa
 
-        units = [(f"u{i}", pa.string() if text else pa.int64()) for i, text in enumerate(self.texts)]
+        whole = pa.int32() if narrow else pa.int64()
+        units = [(f"u{i}", pa.string() if text else whole) for i, text in enumerate(self.texts)]
         values = [(f"v{i}", pa.float64()) for i in range(self.values)]
-        return pa.schema([*units, ("place", pa.int32()), *values])
+        place = pa.uint16() if self.keys <= 1 << 16 else pa.int32()
+        return pa.schema([*units, ("place", place), *values])
+
+    def narrow(self, rows: pa.RecordBatch) -> bool:
+        """Whether 32 bits hold the numbers of all units."""
+        units = [rows.column(f"u{i}").to_numpy() for i, text in enumerate(self.texts) if not text]
+        return all(one.min(initial=0) >= -(1 << 31) and one.max(initial=0) < 1 << 31 for one in units)
 
 
 def cut(batches: Batches, *, layout: Layout) -> Batches:
@@ -79,13 +85,14 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
 
     layout.check()
     for rows in _joined(batches):
-        at = rows.column("at").to_numpy()
-        part = at.astype(np.uint16)
-        places = pa.array((at >> PART).astype(np.int32))
-        columns = [places if name == "place" else rows.column(name) for name in layout.schema.names]
+        at, narrow = rows.column("at").to_numpy(), layout.narrow(rows)
+        part, schema = at.astype(np.uint16), layout.schema(narrow)
+        places = pa.array(at >> PART)
+        columns = [places if name == "place" else rows.column(name) for name in schema.names]
+        columns = [column.cast(kind) for column, kind in zip(columns, schema.types, strict=True)]
         # A stable sort of short numbers counts them, and is quick.
         order = pa.array(np.argsort(part, kind="stable"))
-        ordered = pa.RecordBatch.from_arrays(columns, schema=layout.schema).take(order)
+        ordered = pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
         ends = np.cumsum(np.bincount(part, minlength=layout.parts)).tolist()
         step = max(1, BUNCH * rows.num_rows // max(ordered.nbytes, 1))
         cuts = [
@@ -95,7 +102,9 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
         ]
         bunches = [ordered.slice(start, end - start).serialize().to_pybytes() for _, start, end in cuts]
         parts = pa.array([one for one, _, _ in cuts], pa.int32())
-        yield pa.RecordBatch.from_arrays([parts, pa.array(bunches, pa.binary())], names=["part", "rows"])
+        kinds = pa.array([narrow] * len(cuts), pa.bool_())
+        names = ["part", "narrow", "rows"]
+        yield pa.RecordBatch.from_arrays([parts, kinds, pa.array(bunches, pa.binary())], names=names)
 
 
 def add_up(batches: Batches, *, layout: Layout, work: Work) -> Batches:
@@ -104,9 +113,9 @@ def add_up(batches: Batches, *, layout: Layout, work: Work) -> Batches:
 
     layout.check()
     rows = [
-        pa.ipc.read_record_batch(bunch.as_buffer(), layout.schema)
+        pa.ipc.read_record_batch(bunch.as_buffer(), layout.schema(narrow.as_py()))
         for batch in batches
-        for bunch in batch.column("rows")
+        for narrow, bunch in zip(batch.column("narrow"), batch.column("rows"), strict=True)
     ]
     if not rows:
         return
