@@ -38,14 +38,18 @@ from dalenius.tables.engines.spark_workers import (
 )
 from dalenius.tables.rows import Range, Rows
 
-UNITS = {False: (0, 1, -7, 40, 2**63 - 1, -(2**63)), True: ("", "a", "ä", "a\u0308", "日本")}
+UNITS = {
+    False: (0, 1, -7, 40, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63)),
+    True: ("", "a", "ä", "a\u0308", "日本"),
+}
 VALUES = tuple(math.nan if value is None else value for value in nasty.VALUES)
 
 
 def rows_of(random: Random, layout: Layout) -> list[dict[str, Any]]:
-    """Rows as they come to workers, with the place of their key as key_0."""
+    """Rows as they come to workers, with the place of their key as key_0; units of 32 bits, or more."""
+    most = random.choice((6, 9))
     return [
-        {f"unit_{i}": random.choice(UNITS[text]) for i, text in enumerate(layout.texts)}
+        {f"unit_{i}": random.choice(UNITS[text][:most]) for i, text in enumerate(layout.texts)}
         | {"key_0": random.randrange(layout.keys)}
         | {f"value_{i}": random.choice(VALUES) for i in range(layout.values)}
         for _ in range(random.choice((1, 5, 60)))
@@ -66,14 +70,14 @@ def sent(rows: list[dict[str, Any]], layout: Layout) -> pa.RecordBatch:
 
 def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int) -> Any:
     """All that Spark would do with them."""
-    parts: dict[int, list[bytes]] = {}
+    parts: dict[int, list[Any]] = {}
     for batch in batches:
         for bunches in cut(iter([batch]), layout=layout):
-            for part, rows in zip(*(bunches.column(i).to_pylist() for i in range(2)), strict=True):
-                parts.setdefault(part, []).append(rows)
+            for bunch in bunches.to_pylist():
+                parts.setdefault(bunch["part"], []).append(bunch)
     found = np.zeros(slots, object)
-    for rows in parts.values():
-        for sums in add_up(iter([pa.RecordBatch.from_pydict({"rows": rows})]), layout=layout, work=work):
+    for bunch in parts.values():
+        for sums in add_up(iter([pa.RecordBatch.from_pylist(bunch)]), layout=layout, work=work):
             for slot, *limbs in zip(*(column.to_pylist() for column in sums.columns), strict=True):
                 found[slot] += sum(limb << LIMB * i for i, limb in enumerate(limbs))
     return found
