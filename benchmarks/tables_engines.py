@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -45,6 +45,8 @@ FAULTS = {
     "postgres": "tests/tables/engines/postgres/test_faults.py",
     "spark": "tests/tables/engines/spark/test_faults.py",
 }
+WARMING = 3
+"""Rounds that are not counted."""
 UNIT, BUDGET = dp.Unit("person", column="user_id"), dp.Budget(epsilon=50, delta=1e-6)
 
 
@@ -80,15 +82,17 @@ def spent(root: int) -> float:
     return found / os.sysconf("SC_CLK_TCK")
 
 
-def measured(call: Callable[[], object], repeats: int) -> Cost:
-    """Medians over repeats, after a first that is not counted."""
-    cpu, wall = [], []
-    for _ in range(repeats + 1):
-        before, start = spent(os.getpid()), time.perf_counter()
-        call()
-        wall.append(time.perf_counter() - start)
-        cpu.append(spent(os.getpid()) - before)
-    return Cost(cpu[1:], wall[1:])
+def measured(calls: Sequence[Callable[[], object]], repeats: int) -> list[Cost]:
+    """What calls cost that are made in turn, after some rounds by which an engine has compiled itself."""
+    costs = [Cost([], []) for _ in calls]
+    for round_ in range(WARMING + repeats):
+        for call, cost in zip(calls, costs, strict=True):
+            before, start = spent(os.getpid()), time.perf_counter()
+            call()
+            if round_ >= WARMING:
+                cost.wall.append(time.perf_counter() - start)
+                cost.cpu.append(spent(os.getpid()) - before)
+    return costs
 
 
 def answering(source: Any, folder: Path, **named: Any) -> Callable[[], object]:
@@ -146,8 +150,8 @@ def on_postgres(folder: Path, rows: int, repeats: int) -> list[list[str]]:
         shutil.chown(place, "postgres")
     with server(place) as url, psycopg.connect(url, autocommit=True) as connection:
         filled(url, table_of(folder, rows))
-        raw = measured(lambda: connection.execute(RAW).fetchall(), repeats)
-        answer = measured(answering(url, folder, name="t", table="t"), repeats)
+        ours = answering(url, folder, name="t", table="t")
+        raw, answer = measured([lambda: connection.execute(RAW).fetchall(), ours], repeats)
         name = f"PostgreSQL {connection.info.server_version // 10000}"
     shutil.rmtree(place, ignore_errors=True)
     return _lines(name, rows, raw, answer)
@@ -181,8 +185,8 @@ def on_spark(spark: Any, folder: Path, rows: int, repeats: int) -> list[list[str
     """Rows of the table about Spark."""
     frame = spark.read.parquet(str(table_of(folder, rows)))
     frame.createOrReplaceTempView("t")
-    raw = measured(lambda: spark.sql(RAW).collect(), repeats)
-    answer = measured(answering(frame, folder, name="t"), repeats)
+    ours = answering(frame, folder, name="t")
+    raw, answer = measured([lambda: spark.sql(RAW).collect(), ours], repeats)
     return _lines(f"Spark {spark.version}", rows, raw, answer)
 
 
@@ -249,8 +253,10 @@ def written(lines: list[list[str]], tests: list[list[str]], repeats: int) -> str
     return f"""# The same question on PostgreSQL and on Spark
 
 {processor()}; dalenius {version("dalenius")}, psycopg {version("psycopg")}, pyspark {version("pyspark")}.
-People are a tenth of the rows, {GROUPS:,} groups; medians of {repeats} repeats, one at the largest size. Raw
-is the engine's own `{RAW}`. An answer is a whole one: `{QUERY}`,
+People are a tenth of the rows, {GROUPS:,} groups; medians of {repeats} rounds, one at the largest size, of
+raw and answer in turn, after {WARMING} rounds that are not counted. Raw is the engine's own
+`{RAW}`. An answer is a whole one:
+`{QUERY}`,
 with keys and the range of the value declared; bounds are found privately, all is charged to a ledger on disk.
 CPU seconds are those of all processes and threads, the engine's included.
 
