@@ -8,7 +8,8 @@ be the one that is there, or the owner stops.
 
 The lock file says whose it is, by a digest of the key, and the last step that may have been given. It is
 written after the state and before the value is given. A state of another key, or of an earlier step, is not
-gone on from, and neither is one whose lock file is gone.
+gone on from, and neither is one whose lock file is gone. A lock that was given up writes nothing, also where
+the next one has the number of its descriptor.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from dalenius.errors import NotSound
 
 LINE = re.compile(rb"([0-9a-f]{64}) ([0-9]{20})\n")
 """What a lock file holds: whose it is, and the step. One line of one length, so that it is never half new."""
+GIVEN_UP = -1
+"""In place of a descriptor, whose number is used again."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,18 @@ class Lock:
             os.close(folder)
 
     def close(self) -> None:
-        """Give up the lock."""
-        os.close(self._held)
+        """Give up the lock, for good; not while it writes."""
+        held, self._held = self._held, GIVEN_UP
+        if held != GIVEN_UP:
+            os.close(held)
 
     def _still(self) -> None:
         """The lock that is held must be the one that others find."""
+        if self._held == GIVEN_UP:
+            raise NotSound(
+                f"The lock of this {self._owner.name} was given up: another one may live.",
+                remedy="Open it again from its file.",
+            )
         held = os.fstat(self._held)
         try:
             there = os.lstat(_beside(self.path))

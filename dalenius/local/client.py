@@ -63,9 +63,7 @@ class Client:
 
     def report(self, value: Any) -> Reports:
         """One report of the value."""
-        read = self.randomizer.read([value])
-        if len(read) != 1:
-            raise InvalidArgument("A device reports one value at a time.", remedy="Pass one value.")
+        read = self.randomizer.read_one(value)
         return Reports(self.randomizer.format, self._row(read).reshape(1, -1), noise.tainted())
 
     def _row(self, read: Any) -> Rows:

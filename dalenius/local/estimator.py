@@ -6,12 +6,15 @@ with another magic, DLNE, and the numbers of the tally as 64-bit integers.
 
 One charge pays for one report of each person, before any is accepted. A second round of reports of the same
 people is a second estimator. Parts of one round are collected without an account and merged into the one that
-paid. A charge is of one estimator at a time: it cannot be copied, and merging moves it.
+paid. A charge is of one estimator at a time, and of one process: it cannot be copied, and merging moves it.
+What was merged into another has nothing left, so that no report is counted twice.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +37,13 @@ MOST_REPORTS = 10**12
 
 
 class Estimator:
-    """The sum of reports of one randomizer. See the module."""
+    """The sum of reports of one randomizer, for one thread at a time. See the module."""
 
     def __init__(self, randomizer: Randomizer, unit: Unit | None = None, stamp: Stamp = unpaid) -> None:
-        self.randomizer, self.unit, self._stamp = randomizer, unit, stamp
-        self.count, self.tainted = 0, False
+        self.randomizer, self.unit = randomizer, unit
+        self._charge, self._process = stamp, os.getpid()
+        self.count, self.tainted, self._merged = 0, False, False
+        self._only: ref[Reports] | None = None
         self.tally: NDArray[np.int64] = np.zeros(randomizer.cells, np.int64)
 
     @classmethod
@@ -55,24 +60,41 @@ class Estimator:
     @property
     def paid(self) -> bool:
         """Whether an account was charged."""
-        return self._stamp is not unpaid
+        return self._charge is not unpaid
 
     def __repr__(self) -> str:
         return f"<Estimator of {self.count} reports, {type(self.randomizer).__name__}>"
 
     def add(self, reports: Reports | bytes) -> Estimator:
         """Count these reports too; all of them, or none where they are refused."""
+        self.check()
         read = self.randomizer.accepted(reports)
         step, found = max(CHUNK // read.format.fields, 1), np.zeros_like(self.tally)
         for start in range(0, len(read), step):
             found += self.randomizer.tally(read.rows[start : start + step])
         return self._plus(found, len(read), read.tainted)
 
+    def fill(self, reports: Reports) -> Estimator:
+        """Count these, and remember which they were."""
+        alone = not self.count
+        self.add(reports)
+        self._only = ref(reports) if alone else None
+        return self
+
+    def counts_only(self, reports: Reports) -> bool:
+        """Whether it was filled with these very reports, and has no others."""
+        return self._only is not None and self._only() is reports
+
     def merge(self, other: Estimator) -> Estimator:
-        """Count what another estimator of the same randomizer has counted, too; its charge comes along."""
+        """Count what another estimator of the same randomizer has counted, in its place.
+
+        Its charge comes along, and it has nothing left.
+        """
         check_format(other.randomizer.format, self.randomizer.format)
         if other is self:
             raise _twice()
+        self.check()
+        other.check()
         if self.paid and other.paid:
             raise NotSound(
                 "Both were charged to an account by themselves: one receipt cannot tell of two charges.",
@@ -80,11 +102,18 @@ class Estimator:
             )
         if self.unit is not None and other.unit is not None and self.unit != other.unit:
             raise InvalidArgument("They are for different units.", remedy="Estimate each by itself.")
-        self._plus(other.tally, other.count, other.tainted)
+        self._room(other.count)
+        tally, count, charge = other.tally, other.count, other._charge
+        other._empty()
+        if charge is not unpaid:
+            self._charge, self._process = charge, os.getpid()
         self.unit = self.unit or other.unit
-        if other.paid:
-            self._stamp, other._stamp = other._stamp, unpaid
-        return self
+        return self._plus(tally, count, other.tainted)
+
+    def _empty(self) -> None:
+        """What is left of one that was merged."""
+        self._charge, self._merged, self._only = unpaid, True, None
+        self.tally, self.count = np.zeros_like(self.tally), 0
 
     def __add__(self, other: Estimator) -> Estimator:
         if other is self:
@@ -94,25 +123,55 @@ class Estimator:
                 "One charge cannot be of two estimators, a part and the sum.",
                 remedy="Use paid.merge(part), which makes the one that was paid for the sum.",
             )
-        return _restored(self.to_bytes(), self.randomizer, self.unit, self.tainted).merge(other)
+        return self._copied().merge(other._copied())
+
+    def _copied(self) -> Estimator:
+        return _restored(self.to_bytes(), self.randomizer, self.unit, self.tainted)
 
     def _plus(self, tally: NDArray[np.int64], count: int, tainted: bool) -> Estimator:
-        if self.count + count > MOST_REPORTS:
-            raise _too_many()
+        self._room(count)
         self.tally, self.count = self.tally + tally, self.count + count
         self.tainted |= tainted
+        self._only = None
         return self
+
+    def _room(self, count: int) -> None:
+        if self.count + count > MOST_REPORTS:
+            raise _too_many()
 
     def estimate(self) -> Release:
         """What the reports tell, with variances and error bars."""
+        self.check()
         if not self.count:
             raise InvalidArgument("There are no reports.", remedy="Add at least one report.")
         found = self.randomizer.estimates(self.tally, self.count)
         released = self.randomizer.released(found, self.unit, tainted=self.tainted)
         return self._stamp(released.bounded(f"{self.count} reports"))
 
+    def _stamp(self, release: Release) -> Release:
+        """With the charge on its receipt, where there is one."""
+        self.check()
+        return self._charge(release)
+
+    def check(self) -> None:
+        """Refused is what another estimator counts, or pays for, by now."""
+        self._unmerged()
+        if self.paid and self._process != os.getpid():
+            raise NotSound(
+                "An estimator that was charged for does not go on in a forked process: one would be two.",
+                remedy="Send to_bytes() of parts to the process that paid, and merge them there.",
+            )
+
+    def _unmerged(self) -> None:
+        if self._merged:
+            raise InvalidArgument(
+                "The reports of this estimator were merged into another, which has them alone.",
+                remedy="Go on with that one, or begin another with randomizer.estimator().",
+            )
+
     def to_bytes(self) -> bytes:
         """The state, to be kept or merged elsewhere; it is no more secret than the reports."""
+        self._unmerged()
         head = HEAD.pack(MAGIC, VERSION, self.randomizer.format.fingerprint, self.count)
         return head + self.tally.astype("<i8").tobytes()
 

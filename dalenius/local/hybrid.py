@@ -9,6 +9,7 @@ On the grid of `piecewise` let E y² be A + B·t² for the first and C² for the
 β)C² + (βB − 1)t², so β = 1/B makes it flat, and is best where A < C²; else β = 0. It is kept as `blend`,
 rounded to 2^−32, exact in the coin that is thrown. A report says which of the two it is from: 0 and 1 are
 Duchi's bits, the others the piecewise mechanism's, so all of them are told apart exactly as their parts are.
+Where β is 0 or 1, there are only reports of the one part.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.local.crowds import binomials
@@ -69,28 +72,34 @@ class HybridResponse(NumberRandomizer, kind="hybrid_response"):
     @cached_property
     def points(self) -> Floats:
         """Of the bits, then of the pieces."""
-        return np.concatenate([part.points for _, part in self.parts])
+        return np.concatenate([part.points for weight, part in self.parts if weight])
 
     def masses(self, place: int) -> Floats:
         """The bit's are between those of the ends."""
         (c, bit), (d, piece) = self.parts
         share = place / self.steps
         ends = (1 - share) * bit.masses(0) + share * bit.masses(1)
-        return np.concatenate([float(c) * ends, float(d) * piece.masses(place)])
+        return self._sent(float(c) * ends, float(d) * piece.masses(place))
+
+    def _sent(self, bits: NDArray[Any], pieces: NDArray[Any]) -> NDArray[Any]:
+        """Numbers for the reports of both parts, without those of one that is never drawn."""
+        both = zip(self.parts, (bits, pieces), strict=True)
+        return np.concatenate([each for (weight, _), each in both if weight])
 
     def randomize(self, values: Ints) -> Rows:
         """Both are drawn, and one is sent."""
         (_, bit), (chance, piece) = self.parts
         chosen = noise.bernoulli(chance, values.size)
         bits = bit.randomize(rounded(values, 1))
-        return np.where(chosen, 2 + piece.randomize(rounded(values, self.steps)), bits)
+        first = bit.reports if chance < 1 else 0
+        return np.where(chosen, first + piece.randomize(rounded(values, self.steps)), bits)
 
     def crowd(self, units: Ints, people: Ints) -> Ints:
         """Each part by its own people."""
         (_, bit), (chance, piece) = self.parts
         chosen = binomials(people, chance)
         bits = bit.crowd(placed(units, people - chosen, 1))
-        return np.concatenate([bits, piece.crowd(placed(units, chosen, self.steps))])
+        return self._sent(bits, piece.crowd(placed(units, chosen, self.steps)))
 
     @staticmethod
     def calibrate(*, lower: Number, upper: Number, epsilon: Number, steps: int = STEPS) -> HybridResponse:

@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable
 from hashlib import blake2b, sha256
 from pathlib import Path
-from threading import Lock as Turn
+from threading import RLock
 from typing import Any, NoReturn
 from weakref import finalize
 
@@ -43,10 +43,13 @@ class Memo:
         if not isinstance(survey, str):
             raise InvalidArgument("survey must be a text.", remedy='Pass its name, such as survey="usage".')
         self._whose = sha256(fingerprint + survey.encode("utf-8", "surrogatepass")).hexdigest()
-        self._turn, self._process = Turn(), os.getpid()
+        self._turn, self._process = RLock(), os.getpid()
+        self._answering = self._closed = False
         self._key, self._kept, self._seeded = b"", Kept(), False
         self._lock = None if path is None else _locked(Path(path))
         self._end = finalize(self, _nothing if self._lock is None else self._lock.close)
+        # At exit a thread may still answer; the file is given up as the process ends.
+        self._end.atexit = False
         try:
             if self._lock is not None:
                 self._open(self._lock)
@@ -64,32 +67,59 @@ class Memo:
         )
 
     def close(self) -> None:
-        """Give the file up, so that it can be opened again; nothing is answered from then on."""
-        self._end()
+        """Give the file up, so that it can be opened again; nothing is answered from then on.
+
+        Not before an answer that is being drawn is whole, or refused: two memos would answer for one value.
+        """
+        if self._process != os.getpid():
+            self._end()
+            return
+        with self._turn:
+            self._closed = True
+            if not self._answering:
+                self._end()
 
     def recall(self, key: str, draw: Callable[[], list[int]], *, size: int, below: int) -> list[int]:
         """The response of a key, `size` numbers `below` some: drawn once, and kept before it is given."""
+        if self._process != os.getpid():
+            self.__reduce_ex__(0)
         with self._turn:
-            if self._process != os.getpid():
-                self.__reduce_ex__(0)
             self._check()
-            self._key = self._key or StreamKey.fresh().secret
-            name = blake2b(key.encode(), key=self._key, digest_size=16).hexdigest()
-            there = name in self._kept
-            found = self._kept[name] if there else [int(number) for number in draw()]
-            if len(found) != size or not all(0 <= number < below for number in found):
-                raise _unknown()
-            if not there:
-                kept = {**self._kept, name: found}
-                if self._lock is not None:
-                    self._write(self._lock, kept)
-                self._kept = kept
-            return list(found)
+            try:
+                self._answering = True
+                return list(self._answer(key, draw, size, below))
+            finally:
+                self._answering = False
+                if self._closed:
+                    self._end()
+
+    def _answer(self, key: str, draw: Callable[[], list[int]], size: int, below: int) -> list[int]:
+        self._key = self._key or StreamKey.fresh().secret
+        name = blake2b(key.encode(), key=self._key, digest_size=16).hexdigest()
+        there = name in self._kept
+        found = self._kept[name] if there else [int(number) for number in draw()]
+        self._alive()
+        if len(found) != size or not all(0 <= number < below for number in found):
+            raise _unknown()
+        if not there:
+            kept = {**self._kept, name: found}
+            if self._lock is not None:
+                self._write(self._lock, kept)
+            self._kept = kept
+        return found
+
+    def _alive(self) -> None:
+        if self._closed or not self._end.alive:
+            raise InvalidArgument("This memo is closed.", remedy="Open it again from its file.")
 
     def _check(self) -> None:
-        """Refuse what is closed, and responses of which anybody may know the seed."""
-        if not self._end.alive:
-            raise InvalidArgument("This memo is closed.", remedy="Open it again from its file.")
+        """Refuse what is closed, an answer within another, and responses whose seed anybody may know."""
+        self._alive()
+        if self._answering:
+            raise NotSound(
+                "This memo is in the middle of an answer, in the same thread.",
+                remedy="Ask again after it, and not from a signal's handler.",
+            )
         if noise.tainted() and self._lock is not None:
             raise NotSound(
                 "A memo in a file is not for noise from a seed: its responses would outlive the seed's mark.",

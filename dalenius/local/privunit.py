@@ -52,7 +52,7 @@ from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import frequency, tails, tallies
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, ratio_of, read_ratio
-from dalenius.local.reading import vectors
+from dalenius.local.reading import rows, vectors
 from dalenius.local.reports import Rows
 from dalenius.losses.fields import Parameter
 from dalenius.losses.raw import DiscretePair
@@ -147,6 +147,10 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         """Rows of floats."""
         return vectors(values, self.dimension)
 
+    def read_one(self, value: Any) -> Floats:
+        """A row; zeros for what is none."""
+        return rows([value], self.dimension)
+
     def key(self, read: NDArray[Any]) -> bytes:
         """By all that is used of a vector: its direction, and how often it is that one."""
         whole, often = self.aimed(read)
@@ -218,8 +222,10 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         return np.asarray(within & ((whole**2).sum(axis=1) <= self.longest))
 
     def adds_up(self, tally: Ints, count: int) -> bool:
-        """Where no entry is cut."""
-        return tallies.between(tally, -(CUT << COARSE) * count, (CUT << COARSE) * count)
+        """Where no entry is cut, and the sum is no longer than all reports together can be."""
+        most = (CUT << COARSE) * count
+        square = sum(each**2 for each in tally.tolist())
+        return tallies.between(tally, -most, most) and square <= count**2 * self.longest
 
     def tally(self, rows: Rows) -> Ints:
         """The sum, in coarse steps."""

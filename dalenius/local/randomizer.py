@@ -29,7 +29,7 @@ from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import tallies
 from dalenius.local.estimator import Estimator
-from dalenius.local.reports import Format, Reports, Rows, check_format
+from dalenius.local.reports import Format, Reports, Rows, check_format, settled
 from dalenius.mechanisms.mechanism import Mechanism, Payer
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -80,6 +80,10 @@ class Randomizer(Mechanism):
     def read(self, values: Any) -> NDArray[Any]:
         """Values as an array with a row for each person, whatever is in them."""
 
+    def read_one(self, value: Any) -> NDArray[Any]:
+        """One person's value, as a row."""
+        return self.read([value])
+
     @abstractmethod
     def randomize(self, values: NDArray[Any]) -> Rows:
         """A report of each value that was read."""
@@ -106,7 +110,7 @@ class Randomizer(Mechanism):
         for start in range(0, len(read), step):
             part = self.randomize(read[start : start + step])
             rows[start : start + step] = part.reshape(-1, form.fields)
-        return Reports(form, rows, tainted=noise.tainted())
+        return Reports(form, settled(rows), tainted=noise.tainted())
 
     # The server.
 
@@ -166,7 +170,7 @@ class Randomizer(Mechanism):
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """Reports of one public value: numbers, or rows of them."""
-        rows = self.randomize(np.repeat(self.read([value]), size, axis=0))
+        rows = self.randomize(np.repeat(self.read_one(value), size, axis=0))
         return rows[:, 0] if rows.ndim == 2 and rows.shape[1] == 1 else rows
 
 

@@ -4,9 +4,11 @@ A list has an entry for each person, whatever the entry is. An array, a column o
 column has a row for each. A number alone is one person's. Whatever else comes is refused: nothing, a set, an
 iterator, several columns of which a person would send a report each, an array that hides some of its cells.
 Types and shapes are facts of the schema, the same for all values; what is in the cells is private, and
-nothing here is refused by it.
+nothing here is refused by it. As what a column becomes in numpy may depend on whether a cell is missing, its
+type is that of no rows of it.
 
-Vectors are rows of one length, or one such row alone for one person. How long they are is of the schema, too.
+Vectors are rows of one length, which is of the schema, too; an entry of a list that is no row is the zero
+vector. A list of nothing but numbers, or an array of one dimension that has no objects, is one person's row.
 """
 
 from __future__ import annotations
@@ -26,47 +28,94 @@ from dalenius.errors import InvalidArgument
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 NUMERIC = "biuf"
+SCALAR = (Real, Decimal, np.bool_)
+"""What a number alone is."""
 TEXTS = ("object", "category", "str", "string", "utf8", "large_string", "string_view")
 """What frames call their columns of texts, or of anything."""
 
 
-def column(values: Any) -> list[Any] | Array:
-    """A value of each person: a list, or an array of one dimension that has no objects in it."""
-    given = _taken(values)
+def column(values: Any, kinds: str, what: str, remedy: str) -> list[Any] | Array:
+    """A value of each person: a list, or an array of one dimension and of one of these kinds of numpy."""
+    sole = _sole(values)
+    given = _taken(sole)
     if isinstance(given, list):
         return given
-    if given.ndim == 2 and given.shape[1] == 1:
+    # A column of arrays, each of one number, is none of numbers.
+    if given.ndim == 2 and given.shape[1] == 1 and len(getattr(sole, "shape", given.shape)) == 2:
         given = given[:, 0]
     if given.ndim != 1:
         raise InvalidArgument(
             "A person has one value, and this array is not one column.",
             remedy="Pass one column, such as values[:, 0]; or [value] for one person.",
         )
-    return given.tolist() if given.dtype.kind in "OT" else given
+    kind = _kind(sole, given)
+    if kind not in kinds:
+        raise InvalidArgument(f"{what}, by their type.", remedy=remedy)
+    if kind in "OT":
+        return list(given.tolist())
+    return given if given.dtype.kind in kinds.replace("O", "") else _listed(sole, given)
 
 
 def numeric_column(values: Any, what: str, remedy: str) -> list[Any] | Array:
     """The same of numbers: a column that its frame calls texts is refused, as an array of texts is."""
-    given = column(values)
-    if _declared(values) in TEXTS or (not isinstance(given, list) and given.dtype.kind not in NUMERIC):
+    if _declared(_sole(values)) in TEXTS:
         raise InvalidArgument(f"{what}, by their type.", remedy=remedy)
-    return given
+    return column(values, NUMERIC + "O", what, remedy)
 
 
 def vectors(values: Any, dimension: int) -> Floats:
     """Rows of so many numbers, a row for each person; what is in a cell and no number is 0."""
     given = _taken(values)
-    if not isinstance(given, list) and given.dtype.kind == "O":
-        given = given.tolist()
-    table = _table(given) if isinstance(given, list) else given
-    if table is not None and table.dtype.kind not in NUMERIC:
+    if isinstance(given, list):
+        alone = given and all(isinstance(each, SCALAR) for each in given)
+        return rows([given] if alone else given, dimension)
+    if given.ndim not in (1, 2):
+        raise _not_rows(dimension)
+    kind = _kind(values, given)
+    if kind == "O":
+        return rows(list(given.tolist()), dimension)
+    if kind not in NUMERIC:
         raise InvalidArgument("Vectors must be rows of numbers, by their type.", remedy="Convert them first.")
-    if table is None or (table.size and table.shape not in ((dimension,), (len(table), dimension))):
-        raise InvalidArgument(
-            f"Vectors have {dimension} entries, and people a row each.",
-            remedy=f"Pass an array of the shape (people, {dimension}), or ({dimension},) for one person.",
-        )
-    return np.nan_to_num(floats(table).reshape(-1, dimension), nan=0.0, posinf=0.0, neginf=0.0)
+    if given.shape != (0,) and given.shape[-1] != dimension:
+        raise _not_rows(dimension)
+    if given.dtype.kind not in NUMERIC:
+        given = np.array([number(cell) for cell in given.ravel().tolist()])
+    return _finite(given, dimension)
+
+
+def rows(people: list[Any], dimension: int) -> Floats:
+    """A row for each entry, whatever it is: for one that is no row, zeros."""
+    try:
+        quick = np.asarray(people)
+    except (TypeError, ValueError, OverflowError):
+        quick = np.empty(0, object)
+    if quick.dtype.kind in NUMERIC and quick.shape == (len(people), dimension):
+        return _finite(quick, dimension)
+    split = [_cells(each, dimension) for each in people]
+    if any(len(cells) != dimension for cells in split):
+        raise _not_rows(dimension)
+    return _finite(np.array([[number(cell) for cell in cells] for cells in split]), dimension)
+
+
+def _finite(array: Array, dimension: int) -> Floats:
+    return np.nan_to_num(floats(array).reshape(-1, dimension), nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _cells(row: object, dimension: int) -> list[Any]:
+    """What a row has, none where it is a table; zeros for what is no row, which alone may be the one cell."""
+    if isinstance(row, list | tuple):
+        return list(row)
+    array = np.asarray(row) if hasattr(row, "__array__") else np.empty(())
+    if array.ndim:
+        return array.tolist() if array.ndim == 1 else []
+    return [row] if dimension == 1 else [0.0] * dimension
+
+
+def _not_rows(dimension: int) -> InvalidArgument:
+    return InvalidArgument(
+        f"Vectors have {dimension} entries, and people a row each.",
+        remedy=f"Pass an array of the shape (people, {dimension}), or ({dimension},) for one person.",
+    )
 
 
 def floats(array: Array) -> Floats:
@@ -91,7 +140,7 @@ def _taken(values: Any) -> list[Any] | Array:
     """As a list, or as an array of any shape."""
     if isinstance(values, list | tuple):
         return list(values)
-    if isinstance(values, Real | Decimal | np.bool_):
+    if isinstance(values, SCALAR):
         return [values]
     if isinstance(values, np.ma.MaskedArray):
         raise InvalidArgument(
@@ -107,6 +156,34 @@ def _taken(values: Any) -> list[Any] | Array:
     )
 
 
+def _sole(values: Any) -> Any:
+    """The column of a frame that has one; anything else as it is."""
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    if isinstance(values, np.ndarray) or len(shape) != 2 or shape[1] != 1:
+        return values
+    if hasattr(values, "iloc"):
+        return values.iloc[:, 0]
+    for name in ("to_series", "column"):
+        if hasattr(values, name):
+            return getattr(values, name)(0)
+    return values
+
+
+def _kind(values: Any, given: Array) -> str:
+    """The kind of numpy's type that a column declares: that of no rows of it."""
+    if isinstance(values, np.ndarray) or not hasattr(values, "__getitem__"):
+        return given.dtype.kind
+    return np.asarray(getattr(values, "iloc", values)[:0]).dtype.kind
+
+
+def _listed(values: Any, given: Array) -> list[Any]:
+    """Each cell as its frame has it, where numpy has made it another."""
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, name):
+            return list(getattr(values, name)())
+    return list(given.tolist())
+
+
 def _declared(values: Any) -> str:
     """What a column of a frame calls its type, in small letters; nothing for arrays and lists."""
     if isinstance(values, np.ndarray | list | tuple):
@@ -114,30 +191,4 @@ def _declared(values: Any) -> str:
     for name in ("dtype", "type"):
         if hasattr(values, name):
             return str(getattr(values, name)).lower()
-    return " ".join(str(kind).lower() for kind in getattr(values, "dtypes", ()))
-
-
-def _table(rows: list[Any]) -> Array | None:
-    """Numbers of a list of rows, or of one row; None where it is neither."""
-    try:
-        quick = np.asarray(rows)
-    except (TypeError, ValueError, OverflowError):
-        quick = np.empty(0, object)
-    if quick.dtype.kind in NUMERIC:
-        return quick
-    split = [_cells(row) for row in rows]
-    lengths = {None if cells is None else len(cells) for cells in split}
-    if lengths == {None}:
-        return np.array([number(value) for value in rows])
-    if len(lengths) > 1 or None in lengths:
-        return None
-    return np.array([[number(cell) for cell in cells or ()] for cells in split])
-
-
-def _cells(row: object) -> list[Any] | None:
-    if isinstance(row, list | tuple):
-        return list(row)
-    if hasattr(row, "__array__"):
-        array = np.asarray(row)
-        return array.tolist() if array.ndim == 1 else None
-    return None
+    return ""

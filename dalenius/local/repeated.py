@@ -53,6 +53,9 @@ from dalenius.losses.raw import DiscretePair
 from dalenius.privacy import numbers
 from dalenius.release.digits import at_most
 
+IN_FULL = 20.0
+"""The largest ε whose e^ε is written as a number."""
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -146,4 +149,4 @@ def _of(loss: Loss, times: int) -> Loss:
 
 
 def _times(epsilon: float) -> str:
-    return at_most(math.exp(min(epsilon, 700.0)))
+    return at_most(math.exp(epsilon)) if epsilon <= IN_FULL else f"e^{at_most(epsilon)}"

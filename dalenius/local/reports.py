@@ -69,6 +69,9 @@ class Reports:
 
     def __post_init__(self) -> None:
         given = np.asarray(self.rows)
+        if given.base is not None or given.flags.writeable:
+            # Of others, who may write to it later.
+            given = given.copy()
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or not self._fits(given):
             raise InvalidArgument(
                 "These are not reports of this format.", remedy="Pass what randomizer.encode gave."
@@ -96,11 +99,12 @@ class Reports:
 
     def __add__(self, other: Reports) -> Reports:
         check_format(other.format, self.format)
-        return Reports(self.format, np.concatenate([self.rows, other.rows]), self.tainted or other.tainted)
+        rows = settled(np.concatenate([self.rows, other.rows]))
+        return Reports(self.format, rows, self.tainted or other.tainted)
 
     def take(self, order: NDArray[np.int64]) -> Reports:
         """Some of them, in this order."""
-        return Reports(self.format, self.rows[order], self.tainted)
+        return Reports(self.format, settled(self.rows[order]), self.tainted)
 
     def to_bytes(self) -> bytes:
         """The wire format."""
@@ -118,7 +122,13 @@ class Reports:
             raise InvalidArgument(
                 "These bytes do not hold as many reports as they say.", remedy="Send the reports again."
             )
-        return Reports(form, _unpacked(view[HEAD.size :], count, form))
+        return Reports(form, settled(_unpacked(view[HEAD.size :], count, form)))
+
+
+def settled(rows: Rows) -> Rows:
+    """The same rows, which nobody writes to any more: `Reports` does not copy them."""
+    rows.flags.writeable = False
+    return rows
 
 
 def read_head(view: memoryview, magic: bytes, fingerprint: bytes) -> int:
@@ -163,7 +173,8 @@ def _packed(rows: Rows, form: Format) -> bytes:
 
 def _unpacked(view: memoryview, count: int, form: Format) -> Rows:
     size, step = count * form.fields, _step(form)
-    wide, numbers = 8 * form.kind.itemsize, np.empty(size, form.kind)
+    wide, rows = 8 * form.kind.itemsize, np.empty((count, form.fields), form.kind)
+    numbers = rows.reshape(-1)
     data = np.frombuffer(view, np.uint8)
     for start in range(0, size, step):
         many = min(step, size - start)
@@ -176,7 +187,7 @@ def _unpacked(view: memoryview, count: int, form: Format) -> Rows:
         bits = np.zeros((many, wide), np.uint8)
         bits[:, wide - form.width :] = part[: many * form.width].reshape(many, form.width)
         numbers[start : start + many] = np.packbits(bits).view(form.kind.newbyteorder(">"))
-    return numbers.reshape(count, form.fields)
+    return rows
 
 
 def _step(form: Format) -> int:

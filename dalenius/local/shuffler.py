@@ -19,9 +19,12 @@ that an account paid for.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from threading import Lock
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +33,7 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local.estimator import Estimator
 from dalenius.local.randomizer import Randomizer
-from dalenius.local.reports import Reports
+from dalenius.local.reports import Reports, check_format, settled
 from dalenius.local.sketch import Sketch
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.mechanism import risk
@@ -87,9 +90,10 @@ class Batch:
 
     def into(self, estimator: Estimator) -> Batch:
         """The same, its reports counted by an estimator that has no others: one that an account paid for."""
+        check_format(estimator.randomizer.format, self.randomizer.format)
         if not estimator.count:
-            estimator.add(self.reports)
-        elif not np.array_equal(estimator.tally, self._unpaid.tally):
+            estimator.fill(self.reports)
+        elif not estimator.counts_only(self.reports):
             raise InvalidArgument(
                 "This estimator has reports already, of which the batch cannot tell what they cost.",
                 remedy="Pass an estimator that is empty.",
@@ -100,16 +104,17 @@ class Batch:
     def collected(self) -> Estimator:
         """Its reports added up, and no others."""
         found = self.estimator or self._unpaid
-        if found.count != len(self.reports):
+        if not found.counts_only(self.reports):
             raise NotSound(
-                "Other reports were added to the estimator of this batch: its guarantee is not theirs.",
+                "Other reports were added to the estimator of this batch, or it was merged: the guarantee is "
+                "not theirs.",
                 remedy="Ask that estimator, without the batch.",
             )
         return found
 
     @cached_property
     def _unpaid(self) -> Estimator:
-        return self.randomizer.estimator().add(self.reports)
+        return self.randomizer.estimator().fill(self.reports)
 
     def estimate(self, estimator: Estimator | None = None) -> Release:
         """What the batch tells, both guarantees on its receipt; an account pays for the local one."""
@@ -126,6 +131,7 @@ def estimator_of(given: Estimator | Batch) -> tuple[Estimator, tuple[str, ...]]:
     if isinstance(given, Batch):
         return given.collected, given.notes
     if isinstance(given, Estimator):
+        given.check()
         return given, ()
     raise InvalidArgument("Reports are asked about by their estimator or batch.", remedy="Pass one of these.")
 
@@ -148,24 +154,47 @@ class Shuffler:
                 remedy='Use a randomizer with relation="replace".',
             )
         self._parts: list[Reports] = []
+        self._lock, self._process = Lock(), os.getpid()
 
     def __repr__(self) -> str:
         return f"<Shuffler, batches of at least {self.minimum} reports>"
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise NotSound(
+            "A shuffler cannot be copied, nor go on in a forked process: its reports would leave twice.",
+            remedy="Start another one, for other reports.",
+        )
+
     def add(self, reports: Reports | bytes) -> Shuffler:
         """Take reports in; their order is forgotten when they leave."""
-        self._parts.append(self.randomizer.accepted(reports))
+        read = self.randomizer.accepted(reports)
+        self._single()
+        with self._lock:
+            self._parts.append(read)
         return self
 
     def batch(self) -> Batch:
         """All reports that came, in a uniform order; fewer than the minimum stay."""
-        if sum(map(len, self._parts)) < self.minimum:
-            raise NotSound(
-                f"A batch leaves with at least {self.minimum} reports, and there are fewer.",
-                remedy="Wait for more reports.",
-            )
-        rows = np.concatenate([part.rows for part in self._parts])
-        tainted = noise.tainted() or any(part.tainted for part in self._parts)
-        mixed = Reports(self.randomizer.format, rows[permutation(len(rows))], tainted)
-        self._parts = []
-        return Batch(self.randomizer, mixed, self.honest, self.delta)
+        self._single()
+        with self._lock:
+            if sum(map(len, self._parts)) < self.minimum:
+                raise NotSound(
+                    f"A batch leaves with at least {self.minimum} reports, and there are fewer.",
+                    remedy="Wait for more reports.",
+                )
+            parts, self._parts = self._parts, []
+        try:
+            return Batch(self.randomizer, self._mixed(parts), self.honest, self.delta)
+        except BaseException:
+            with self._lock:
+                self._parts += parts
+            raise
+
+    def _mixed(self, parts: list[Reports]) -> Reports:
+        rows = np.concatenate([part.rows for part in parts])
+        tainted = noise.tainted() or any(part.tainted for part in parts)
+        return Reports(self.randomizer.format, settled(rows[permutation(len(rows))]), tainted)
+
+    def _single(self) -> None:
+        if self._process != os.getpid():
+            self.__reduce_ex__(0)

@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dalenius.errors import InvalidArgument
+from dalenius.local import tallies
 from dalenius.local.bit_rows import StringRandomizer
 from dalenius.local.crowds import Ints
 from dalenius.local.frequency import FrequencyOracle
@@ -89,9 +90,11 @@ def _values(randomizer: Randomizer, counts: Any) -> tuple[list[Any], Ints]:
 def _number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
-    return math.isfinite(value)
+    return isinstance(value, int | np.integer) or math.isfinite(value)
 
 
 def _people(true: np.ndarray[Any, Any]) -> bool:
     """Whether these are whole numbers of people, somebody and not too many."""
-    return true.dtype.kind in "iu" and bool((true >= 0).all()) and 0 < int(true.sum()) <= MOST_USERS
+    if true.dtype.kind not in "iu" or not ((true >= 0) & (true <= MOST_USERS)).all():
+        return False
+    return 0 < tallies.total(true.astype(np.int64)) <= MOST_USERS

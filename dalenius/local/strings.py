@@ -30,6 +30,8 @@ MOST_BYTES = 1024
 """Of a string; the rest is cut off."""
 MOST_BITS = 2048
 """Of a whole number; a longer one counts as no text. Python may refuse to write more than 640 digits."""
+KINDS = "SUTOiu"
+"""Of numpy's types: texts, bytes, whole numbers, and anything."""
 LABEL = b"dalenius.local.strings 1"
 
 
@@ -59,9 +61,7 @@ def read_strings(values: Any) -> list[bytes]:
     """Strings one by one, or one alone. An array's type is a fact of the schema; what is in it is private."""
     if isinstance(values, str | bytes):
         return [as_bytes(values)]
-    given = column(values)
-    if not isinstance(given, list) and given.dtype.kind not in "SUiu":
-        raise InvalidArgument("Values must be strings, by their type.", remedy="Pass a list of strings.")
+    given = column(values, KINDS, "Values must be strings", "Pass a list of strings.")
     return [as_bytes(value) for value in given]
 
 

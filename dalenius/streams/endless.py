@@ -26,7 +26,7 @@ that the steps 0, b, 2b, … move it the most (`losses.streams.toeplitz`), by �
 
 Error. Z_τ + T_e has the variance scale²·‖b‖² of `sums`, plus that of the tree's e totals; rounding adds what
 it does in both. `factor` is the largest deviation so far over that of one Gaussian release of the same cost.
-For up to n steps it is at most √(L(n)·L(t)/(1 − a)), L(t) ≈ 1.07 + ln(t)/π the square root's for t steps and
+For up to n steps it is about √(L(n)·L(t)/(1 − a)), L(t) ≈ 1.07 + ln(t)/π the square root's for t steps and
 a the part of μ² for totals; a tree without an end has 11.3 at 10³ steps, 33 at 10⁶ and 66 at 10⁹. Epochs of
 1, 2, 4, … steps without a tree, one after the other, would have 7.5 and 16. The memory is that of `sums` and
 a number for each level of the tree: O(log t).
@@ -165,8 +165,8 @@ class EndlessSum(Continual, kind="endless_sum"):
         """The largest deviation in so many steps, by that of one Gaussian release of the same cost."""
         last = numbers.count(steps, "steps")
         past = (last - 1) // self.epoch
-        # Before a power of two all digits of the number of totals are set: the most noise up to there.
-        ends = [past, *((1 << k) - 1 for k in range(past.bit_length()))]
+        # Each digit that is set adds noise. A smaller number has one digit less and at most all below it.
+        ends = [past, *((past >> k << k) - 1 for k in range(past.bit_length()) if past >> k & 1)]
         worst = [min((each + 1) * self.epoch, last) for each in ends]
         variance = float(self._spread(np.array(worst))[0].max())
         return math.sqrt(variance) * self.sensitivity.upper / float(self.scale)

@@ -29,6 +29,8 @@ NUMBERS = [
     HybridResponse.calibrate(lower=-1, upper=1, epsilon=1, steps=8),
     HybridResponse.calibrate(lower=0, upper=5, epsilon=3, steps=10),
     HybridResponse(lower=0, upper=1, ratio=2, steps=4, width=3, blend=0.25),
+    HybridResponse(lower=0, upper=1, ratio=2, steps=4, width=3, blend=0),
+    HybridResponse(lower=0, upper=1, ratio=2, steps=4, width=3, blend=1),
 ]
 WAVES = [
     SquareWave.calibrate(lower=0, upper=1, epsilon=1, bins=8),

@@ -9,7 +9,9 @@ import re
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -299,6 +301,7 @@ def test_one_vector_has_one_key() -> None:
     with pytest.raises(InvalidArgument):
         client.report([1, 0, 0, 1])
     assert client._memo._kept == kept
+    assert client.report(None) == client.report([None, None]) == client.report([0, 0]) == client.report(0.5)
 
 
 def test_a_memo_does_not_go_on_in_a_forked_process() -> None:
@@ -307,3 +310,81 @@ def test_a_memo_does_not_go_on_in_a_forked_process() -> None:
     memo._process = -1
     with pytest.raises(NotSound, match="copied"):
         memo.recall("a", lambda: [1], size=1, below=2)
+
+
+def test_closing_waits_for_the_answer_that_is_drawn(tmp_path: Path) -> None:
+    """Else the next memo gets the lock's number, and both answer for one value."""
+    path, begun, go_on = tmp_path / "memo", Event(), Event()
+    memo, given = Memo(b"x", path), []
+
+    def draw() -> list[int]:
+        begun.set()
+        assert go_on.wait(10)
+        return [1]
+
+    def answer() -> None:
+        given.append(memo.recall("a", draw, size=1, below=9))
+
+    def close() -> None:
+        memo.close()
+        given.append(Memo(b"x", path).recall("a", lambda: [2], size=1, below=9))
+
+    answering, closing = Thread(target=answer), Thread(target=close)
+    answering.start()
+    assert begun.wait(10)
+    closing.start()
+    closing.join(0.2)
+    waits = closing.is_alive()
+    go_on.set()
+    answering.join()
+    closing.join()
+    assert waits and given == [[1], [1]]
+
+
+def test_a_memo_closed_while_it_draws_gives_nothing(tmp_path: Path) -> None:
+    """Its file is given up only when nothing more is written to it."""
+    path, opened = tmp_path / "memo", []
+    memo = Memo(b"x", path)
+    memo.recall("a", lambda: [0], size=1, below=9)
+
+    def draw() -> list[int]:
+        memo.close()
+        with pytest.raises(NotSound, match="Another memo"):
+            opened.append(Memo(b"x", path))
+        return [1]
+
+    with pytest.raises(InvalidArgument, match="closed"):
+        memo.recall("b", draw, size=1, below=9)
+    again = Memo(b"x", path)
+    assert not opened and again.recall("b", lambda: [2], size=1, below=9) == [2]
+    assert again.recall("a", lambda: [3], size=1, below=9) == [0]
+
+
+@pytest.mark.parametrize("key", ["a", "b"])
+def test_an_answer_is_not_asked_for_within_another(key: str) -> None:
+    memo = Memo(b"x")
+
+    def draw() -> list[int]:
+        return memo.recall(key, lambda: [2], size=1, below=9)
+
+    with pytest.raises(NotSound, match="middle of an answer"):
+        memo.recall("a", draw, size=1, below=9)
+    assert memo.recall("a", lambda: [1], size=1, below=9) == [1]
+
+
+WRITES: list[Callable[[Lock], None]] = [lambda lock: lock.note(b"x", 1), lambda lock: lock.replace("x")]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_lock_that_was_given_up_writes_nothing(write: Callable[[Lock], None], tmp_path: Path) -> None:
+    """Also where its number is that of the next lock, which closing it again does not close."""
+    first = Lock.taken(tmp_path / "state", module.OWNER, new=True)
+    number = first._held
+    first.close()
+    second = Lock.taken(tmp_path / "state", module.OWNER, new=True)
+    assert second._held == number
+    with pytest.raises(NotSound, match="given up"):
+        write(first)
+    first.close()
+    assert second.unused and not second.path.exists()
+    second.close()

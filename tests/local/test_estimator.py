@@ -39,11 +39,13 @@ def test_merging_is_adding(oracle: FrequencyOracle) -> None:
     one, two, three = (oracle.estimator().add(part) for part in parts)
     kept = Estimator.from_bytes(one.to_bytes(), oracle)
     copied = pickle.loads(pickle.dumps(two))
-    for merged in (kept + copied + three, oracle.estimator().merge(three).merge(two).merge(one)):
+    added = kept + copied + three
+    assert kept.count == 20 and copied.count == 1
+    for merged in (added, oracle.estimator().merge(three).merge(two).merge(one)):
         assert merged.count == whole.count == 21
         assert (merged.tally == whole.tally).all()
         assert merged.estimate().columns == whole.estimate().columns
-    assert one.count == 20 and two.count == 1
+    assert one.count == two.count == 0 and not one.tally.any()
 
 
 def test_states_are_read_or_refused() -> None:
@@ -77,7 +79,6 @@ def test_parts_are_merged_into_the_one_that_paid(account) -> None:
     oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
     paid, part = oracle.estimator(account), oracle.estimator().add(oracle.encode([1, 2]))
     assert paid.merge(part).count == 2 and paid.estimate().receipt.entry is not None
-    assert part.estimate().receipt.entry is None
     with pytest.raises(NotSound, match="two charges"):
         paid.merge(oracle.estimator(account))
     with pytest.raises(NotSound, match="copied"):
@@ -91,8 +92,53 @@ def test_one_charge_is_of_one_estimator(account) -> None:
         with pytest.raises(NotSound, match="two estimators"):
             _ = both[0] + both[1]
     assert part.merge(paid).paid and not paid.paid
-    assert part.estimate().receipt.entry is not None and paid.estimate().receipt.entry is None
-    assert not oracle.estimator().merge(paid).paid
+    assert part.estimate().receipt.entry is not None
+
+
+def test_what_was_merged_is_counted_once(account) -> None:
+    """Neither again, nor there and back, nor by itself on another receipt."""
+    oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
+    paid, part = oracle.estimator(account), oracle.estimator().add(oracle.encode([1, 2]))
+    paid.merge(part)
+    refused = [
+        lambda: paid.merge(part),
+        lambda: part.merge(paid),
+        lambda: part.merge(oracle.estimator()),
+        lambda: part + oracle.estimator(),
+        lambda: oracle.estimator() + part,
+        lambda: part.add(oracle.encode([1])),
+        part.estimate,
+        part.to_bytes,
+        lambda: decode(part, ["a"]),
+        lambda: pickle.dumps(part),
+    ]
+    for ask in refused:
+        with pytest.raises(InvalidArgument, match="merged into another") as refusal:
+            ask()
+        assert "randomizer.estimator()" in refusal.value.remedy
+    assert paid.count == 2 and paid.paid
+
+
+def test_a_charge_does_not_go_on_in_a_forked_process(account) -> None:
+    oracle = KaryResponse.calibrate(domain=4, epsilon=0.5)
+    sent = oracle.encode([1, 2])
+    paid, free = oracle.estimator(account).add(sent), oracle.estimator().add(sent)
+    paid._process = free._process = -1
+    refused = [
+        lambda: paid.add(sent),
+        lambda: paid.merge(free),
+        lambda: free.merge(paid),
+        paid.estimate,
+        lambda: decode(paid, ["a"]),
+    ]
+    for ask in refused:
+        with pytest.raises(NotSound, match="forked"):
+            ask()
+    assert free.add(sent).count == 4 and free.estimate().receipt.entry is None
+    # Parts from other processes are merged where it was paid.
+    here = oracle.estimator(account)
+    assert here.merge(Estimator.from_bytes(free.to_bytes(), oracle)).estimate().receipt.entry is not None
+    assert free.merge(here).estimate().receipt.entry is not None
 
 
 def test_nothing_counts_twice_by_itself() -> None:
@@ -118,8 +164,8 @@ def test_a_seed_taints_what_is_estimated_later() -> None:
         and not fresh.take(np.arange(3)).tainted
     )
     bad, good = oracle.estimator().add(seeded), oracle.estimator().add(fresh)
-    copied = pickle.loads(pickle.dumps(bad))
-    for estimator in (bad, copied, good + bad, oracle.estimator().merge(bad)):
+    copied, again = (pickle.loads(pickle.dumps(bad)) for _ in range(2))
+    for estimator in (bad, copied, good + bad, oracle.estimator().merge(again)):
         assert estimator.estimate().receipt.tainted
     assert not good.estimate().receipt.tainted
     assert Shuffler(oracle, minimum=100).add(fresh).add(seeded).batch().estimate().receipt.tainted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from deployed import DEPLOYED
@@ -9,7 +11,17 @@ from measures import LISTED, VECTORS
 from oracles import SMALL
 
 from dalenius.errors import InvalidArgument
-from dalenius.local import BitFlips, Estimator, PrivUnit, Randomizer, Reports, Shuffler, SubsetSelection
+from dalenius.local import (
+    BitFlips,
+    DuchiResponse,
+    Estimator,
+    HybridResponse,
+    PrivUnit,
+    Randomizer,
+    Reports,
+    Shuffler,
+    SubsetSelection,
+)
 from dalenius.local.estimator import HEAD, MAGIC, MOST_REPORTS, VERSION
 from dalenius.local.tallies import total
 
@@ -67,6 +79,27 @@ def test_what_devices_make_is_possible_and_adds_up(one: Randomizer) -> None:
     tally = one.estimator().add(reports).tally
     assert one.adds_up(tally, 500)
     assert one.adds_up(np.zeros(one.cells, np.int64), 0)
+
+
+def test_a_part_that_is_never_drawn_has_no_reports() -> None:
+    """They would count for more than any true one, and make every interval wider."""
+    bits, both = (HybridResponse.calibrate(lower=0, upper=1, epsilon=each) for each in (0.5, 1))
+    duchi = DuchiResponse.calibrate(lower=0, upper=1, epsilon=0.5)
+    assert bits.blend == 0 and bits.points.tolist() == duchi.points.tolist() and bits.cells == 2
+    with pytest.raises(InvalidArgument):
+        bits.estimator().add(Reports(bits.format, np.array([[2]])))
+    assert both.encode([0.5] * 200).rows.max() > 1
+    pieces = HybridResponse(lower=0, upper=1, ratio=2, steps=4, width=3, blend=1)
+    assert pieces.points.tolist() == pieces.parts[1][1].points.tolist()
+
+
+def test_sums_of_vectors_are_no_longer_than_their_reports() -> None:
+    """No entry is cut here, and the mean is at the most length, or beyond."""
+    for one in (CUBE, WIDE):
+        most = math.isqrt(10**12 * one.longest // one.dimension)
+        for each, fits in ((most, True), (most + 1, False), (-most - 1, False)):
+            assert one.adds_up(np.full(one.dimension, each), 10**6) == fits
+    assert not CUBE.adds_up(np.full(100, 31 << 10) * 10**12, 10**12)
 
 
 def state(one: Randomizer, tally: np.ndarray, count: int) -> bytes:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from dalenius.errors import InvalidArgument
@@ -23,6 +25,8 @@ from dalenius.local import (
     Rappor,
     SquareWave,
 )
+from dalenius.local.items import read_items
+from dalenius.local.strings import read_strings
 
 ITEMS = KaryResponse(domain=3, ratio=2**60)
 NUMBERS = DuchiResponse.calibrate(lower=0, upper=1, epsilon=1)
@@ -98,6 +102,50 @@ def test_missing_cells_of_frames_are_no_items() -> None:
     assert WORDS.read(pd.Series(["a", None])).tolist() == WORDS.read(["a", ""]).tolist()
 
 
+def whole(cells: list[int | None]) -> list[Any]:
+    """A column of whole numbers, as each library has it."""
+    plain, arrow = pl.Series(cells, dtype=pl.Int64), pa.array(cells, pa.int8())
+    codes = [-1 if cell is None else cell - 1 for cell in cells]
+    return [
+        plain,
+        plain.to_frame(),
+        arrow,
+        pa.chunked_array([arrow, arrow[:0]]),
+        arrow.dictionary_encode(),
+        pa.table({"a": arrow}),
+        pa.record_batch({"a": arrow}),
+        pd.Series(cells, dtype="Int64"),
+        pd.Series(cells, dtype="Int64", index=[-0.5, 0.0, 0.5]),
+        pd.Series(cells, dtype="int64[pyarrow]"),
+        pd.array(cells, dtype="Int64"),
+        pd.DataFrame({"iloc": pd.Series(cells, dtype="Int64")}),
+        pd.Series(pd.Categorical.from_codes(codes, [1, 2, 3])),
+    ]
+
+
+@pytest.mark.parametrize("cells", [[1, 2, 3], [1, 2, None], [None] * 3, [1, None, 3]])
+def test_missing_cells_change_nothing_of_the_others(cells: list[int | None]) -> None:
+    """Whatever numpy makes of a column that has some."""
+    texts = [b"" if cell is None else b"%d" % cell for cell in cells]
+    assert [read_strings(column) for column in whole(cells)] == [texts] * 13
+    items = [cell or 0 for cell in cells]
+    for column in whole(cells)[:-1]:
+        assert read_items(column, 9).tolist() == items
+    flags = [None if cell is None else cell > 1 for cell in cells]
+    tall = pl.Series([None if cell is None else [cell] for cell in cells], dtype=pl.Array(pl.Int64, 1))
+    for one in (WORDS, ITEMS, NUMBERS):
+        with pytest.raises(InvalidArgument, match="one value"):
+            one.encode(tall)
+    for bools in (
+        pl.Series(flags, dtype=pl.Boolean),
+        pa.array(flags, pa.bool_()),
+        pd.array(flags, "boolean"),
+    ):
+        assert read_items(bools, 9).tolist() == [int(flag or 0) for flag in flags]
+        with pytest.raises(InvalidArgument, match="by their type"):
+            WORDS.encode(bools)
+
+
 def test_a_value_alone_is_one_person() -> None:
     assert ITEMS.encode(2).rows.tolist() == [[2]] == ITEMS.encode(np.int64(2)).rows.tolist()
     assert WORDS.read("ab").tolist() == WORDS.read(["ab"]).tolist()
@@ -117,12 +165,20 @@ def test_vectors_are_rows_and_people_are_not_mixed() -> None:
         with pytest.raises(InvalidArgument, match="3 entries") as refusal:
             VECTORS.encode(bad)
         assert "(people, 3)" in refusal.value.remedy
-    with pytest.raises(InvalidArgument, match="3 entries"):
-        VECTORS.encode([row, None])
     frame = pd.DataFrame([row, row])
     for good, many in ((row, 1), (np.array(row), 1), ([row, row], 2), (frame, 2), (pd.Series([row, row]), 2)):
         assert VECTORS.read(good).tolist() == [row] * many
     assert len(VECTORS.encode([])) == len(VECTORS.encode(np.empty((0, 3)))) == 0
+    for bad in (
+        np.empty((3, 0)),
+        np.empty((0, 2)),
+        np.array(1.0),
+        np.array(None),
+        [[], []],
+        [np.ones((1, 3))],
+    ):
+        with pytest.raises(InvalidArgument, match="3 entries"):
+            VECTORS.encode(bad)
     with pytest.raises(InvalidArgument, match="by their type"):
         VECTORS.encode(np.array([["0.5", "1", "0"]]))
 
@@ -131,7 +187,34 @@ def test_cells_of_vectors_are_numbers_or_zero() -> None:
     odd = [["0.5", "x", 0], [10**400, 1, None], [math.nan, np.float32(2), 1j], [object(), True, -math.inf]]
     assert VECTORS.read(odd).tolist() == [[0, 0, 0], [0, 1, 0], [0, 2, 0], [0, 1, 0]]
     assert VECTORS.read(np.array(odd, object)).tolist() == VECTORS.read(odd).tolist()
-    assert VECTORS.read(["x", 1, None]).tolist() == [[0, 1, 0]]
+    assert VECTORS.read([["x", 1, None]]).tolist() == [[0, 1, 0]]
+    assert VECTORS.read([[[1, 2]] * 3] * 2).tolist() == [[0, 0, 0]] * 2
+
+
+def test_entries_that_are_no_vectors_are_zeros() -> None:
+    """Each is a person's, whatever the others are."""
+    row, zeros = [0.6, 0.0, -0.8], [0, 0, 0]
+    for odd in (None, "x", math.nan, np.float64(1), object(), {}, pd.NA):
+        assert VECTORS.read([row, odd]).tolist() == [row, zeros]
+        assert VECTORS.read(pd.Series([odd, row], dtype=object)).tolist() == [zeros, row]
+        assert VECTORS.read([None, odd]).tolist() == [zeros] * 2
+        assert VECTORS.read_one(odd).tolist() == [zeros]
+    numbers = pl.Float64()
+    for kind in (pl.List(numbers), pl.Array(numbers, 3)):
+        for rows in ([row, row], [row, None], [None, None], [row, [0.6, 0.0, None]]):
+            assert len(VECTORS.read(pl.Series(rows, dtype=kind))) == 2
+            assert len(VECTORS.read(pl.Series(rows, dtype=kind).to_arrow())) == 2
+    for flat in (
+        pl.Series([1, None, 1]),
+        pd.Series([1, None, 1], dtype="Int64"),
+        pa.array([True, None, True]),
+    ):
+        assert VECTORS.read(flat).tolist() == [[1, 0, 1]]
+    for cells in ([1, 2, 3], [1, 2, None]):
+        assert VECTORS.read(pl.Series(cells).cast(pl.Decimal(9, 2))).tolist() == [zeros] * 3
+    one = PrivUnit.calibrate(dimension=1, epsilon=4)
+    assert one.read_one(0.5).tolist() == one.read_one([0.5]).tolist() == [[0.5]]
+    assert one.read_one(None).tolist() == [[0]]
 
 
 def test_no_value_fails_or_warns() -> None:

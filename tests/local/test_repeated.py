@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from itertools import product
 from typing import Any
@@ -227,3 +228,12 @@ def test_it_is_said_in_words() -> None:
     said = str(what_reports_cost(CHROME, 365, values=3, pattern_public=True))
     for part in ("at most 3 values cost 13.19", "given which reports share a response, which is not hidden"):
         assert part in said, said
+
+
+def test_a_large_epsilon_is_not_said_to_be_less() -> None:
+    """Five hundred values of ε∞ = 4.4 are not e^700, and no number of three hundred digits is shown."""
+    costs = what_reports_cost(CHROME, 10**6, values=500, pattern_public=True)
+    epsilon = costs.epsilons["unbounded"]
+    said = re.search(r"at most e\^([0-9.]+) times likelier", str(costs))
+    assert epsilon > 1000 and said is not None and float(said[1]) >= epsilon
+    assert float(said[1]) < epsilon * 1.001 and max(map(len, str(costs).split())) < 20

@@ -120,3 +120,20 @@ def test_reports_are_joined_and_taken() -> None:
     assert repr(both) == "<4 reports of 9 bits>"
     with pytest.raises(ValueError, match="read-only"):
         both.rows[0, 0] = 1
+
+
+def test_reports_are_not_the_buffer_they_came_in() -> None:
+    """What a caller writes later changes nothing that was checked."""
+    form = Format(WHOSE, 6)
+    ones, wide = np.ones((4, 1), np.uint8), np.ones((4, 2), np.uint8)
+    seen = ones.view()
+    seen.flags.writeable = False
+    sent = [
+        Reports(form, rows) for rows in (ones, ones[:, 0], seen, wide[:, :1], np.broadcast_to(ones, (4, 1)))
+    ]
+    ones[:], wide[:] = 7, 7
+    for reports in sent:
+        assert reports.rows.max() == 1 and not reports.rows.flags.writeable
+    # Rows that nobody writes to are not copied.
+    own = module.settled(np.ones((4, 1), np.uint8))
+    assert np.shares_memory(Reports(form, own).rows, own)

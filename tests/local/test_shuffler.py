@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -183,6 +187,70 @@ def test_a_batch_does_not_speak_for_other_reports() -> None:
     counted.estimator.add(sketch.encode(["b"]))
     with pytest.raises(NotSound, match="Other reports"):
         decode(counted, ["a"])
+
+
+def test_reports_alike_are_not_the_reports_of_a_batch() -> None:
+    """Those of one batch alone have its guarantee, whatever others add up to."""
+    sent = ORACLE.encode([1] * 100)
+    batch, twin = (Shuffler(ORACLE, minimum=100).add(sent).batch() for _ in range(2))
+    filled = ORACLE.estimator().add(sent)
+    assert (filled.tally == batch.collected.tally).all()
+    for estimator in (filled, twin.into(ORACLE.estimator()).estimator):
+        assert estimator is not None
+        with pytest.raises(InvalidArgument, match="already"):
+            batch.into(estimator)
+        with pytest.raises(NotSound, match="Other reports"):
+            replace(batch, estimator=estimator).estimate()
+    own = ORACLE.estimator()
+    assert batch.into(own).into(own).estimate() == batch.estimate(own)
+    merged = ORACLE.estimator().merge(own)
+    for estimator in (own, merged):
+        with pytest.raises(InvalidArgument):
+            batch.into(estimator)
+    other = KaryResponse.calibrate(domain=4, epsilon=1)
+    for estimator in (other.estimator(), other.estimator().add(other.encode([1]))):
+        with pytest.raises(InvalidArgument, match="other parameters"):
+            batch.into(estimator)
+
+
+def test_a_shuffler_cannot_be_copied() -> None:
+    """Two batches that differ in one report show it."""
+    shuffler = Shuffler(ORACLE, minimum=100).add(ORACLE.encode([1] * 100))
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(NotSound, match="copied"):
+            copied(shuffler)
+    shuffler._process = -1
+    with pytest.raises(NotSound, match="forked"):
+        shuffler.batch()
+    with pytest.raises(NotSound, match="forked"):
+        shuffler.add(ORACLE.encode([1]))
+
+
+def test_no_report_leaves_twice_or_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two threads one gets the batch, what comes meanwhile waits, and what fails has not left."""
+    begun, go_on, batches = Event(), Event(), []
+    shuffler = Shuffler(ORACLE, minimum=100).add(ORACLE.encode([0] * 150))
+
+    def slow(size: int) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return permutation(size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "permutation", slow)
+        leaving = Thread(target=lambda: batches.append(shuffler.batch()))
+        leaving.start()
+        assert begun.wait(10)
+        with pytest.raises(NotSound, match="at least 100"):
+            shuffler.batch()
+        shuffler.add(ORACLE.encode([1] * 120))
+        go_on.set()
+        leaving.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "permutation", lambda size: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            shuffler.batch()
+    assert [len(batch.reports) for batch in (*batches, shuffler.batch())] == [150, 120]
 
 
 def test_as_many_honest_reports_are_named_as_are_counted() -> None:

@@ -17,6 +17,7 @@ from dalenius.local import (
     HaarRanges,
     HadamardSketch,
     HybridResponse,
+    KaryResponse,
     PiecewiseResponse,
     PrefixExtending,
     PrivUnit,
@@ -33,6 +34,8 @@ from dalenius.local.windows import Window
 ALARM = 1e-6
 BILLION = 10**9
 WORDS = {"home": BILLION // 2, "help": BILLION // 4, "shop": BILLION // 4, "absent": 0}
+WRAPPED = dict.fromkeys("abcd", 2**62) | {"e": 5}
+"""The sum of which is 5 in 64 bits."""
 RAPPOR = Rappor(width=32, hashes=2, cohorts=16, replaced=0.5, low=0.25, high=0.75)
 
 
@@ -131,7 +134,7 @@ def test_a_billion_strings(randomizer: Randomizer, joint: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{}, [1, 2], {"a": 1.5}, {"a": -1}, {"a": 0}, {3: 5}, {"a": 10**13}, {"a": [1, 2]}]
+    "bad", [{}, [1, 2], {"a": 1.5}, {"a": -1}, {"a": 0}, {3: 5}, {"a": 10**13}, {"a": [1, 2]}, WRAPPED]
 )
 def test_strings_to_simulate_are_counted(bad: Any) -> None:
     with pytest.raises(InvalidArgument, match="each string"):
@@ -142,6 +145,13 @@ def test_strings_to_simulate_are_counted(bad: Any) -> None:
 def test_numbers_to_simulate_are_counted(bad: Any) -> None:
     with pytest.raises(InvalidArgument, match="each number"):
         simulate(DuchiResponse(lower=0, upper=9, ratio=2), bad)
+
+
+def test_numbers_beyond_floats_are_clipped() -> None:
+    one = DuchiResponse(lower=0, upper=9, ratio=2**60)
+    assert simulate(one, {10**400: 3, -(10**400): 3})["mean"][0] == pytest.approx(4.5)
+    with pytest.raises(InvalidArgument, match="each item"):
+        simulate(KaryResponse(domain=5, ratio=2), list(WRAPPED.values()))
 
 
 @pytest.mark.parametrize(
