@@ -24,6 +24,15 @@ settings.register_profile("dalenius", deadline=None)
 settings.load_profile("dalenius")
 
 
+COSTLY = (
+    "tests/learn/test_bare_machine.py",
+    "tests/learn/test_resume.py",
+    "tests/learn/test_several.py",
+    "tests/losses/test_filters.py",
+)
+"""Files whose tests share what takes ten seconds or more to make."""
+
+
 @atexit.register
 def _silenced() -> None:
     """DuckDB's binding lists what outlives the interpreter, which is not ours, after pytest's summary."""
@@ -32,12 +41,18 @@ def _silenced() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests go to workers one by one, but all that use Spark to the same, which starts Java once."""
+    """Tests go to workers one by one, but all that use Spark to the same, which starts Java once.
+
+    So do those of a file whose fixture takes long.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "spark" in nodeid or "docs/engines.md" in nodeid else nodeid
+            if "spark" in nodeid or "docs/engines.md" in nodeid:
+                return "spark"
+            file = nodeid.split("::")[0]
+            return file if file in COSTLY else nodeid
 
     return Together(config, log) if config.getvalue("dist") == "load" else None
 

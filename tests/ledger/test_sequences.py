@@ -99,7 +99,7 @@ ASKED = st.lists(
 
 
 @given(asked=ASKED)
-@settings(max_examples=12)
+@settings(max_examples=7)
 def test_what_one_unit_loses_by_all_that_was_accepted_is_within_the_budget(asked: Any) -> None:
     """A unit is in one cell; each allowance holds over all cells together."""
     adversary = Adversary(opened())

@@ -81,7 +81,7 @@ def test_json_evaluates_the_same(scheme: str, number: int, delta: float) -> None
     assert again == one and again.epsilon(delta) == one.epsilon(delta)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     scale=st.integers(1, 4),
     rates=st.tuples(st.integers(1, 20), st.integers(1, 20)).map(sorted),

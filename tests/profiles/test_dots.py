@@ -111,7 +111,7 @@ rows = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=2, m
 proper = rows.filter(lambda r: len(r) > 1 and sum(x[0] for x in r) == 1 and sum(x[1] for x in r) == 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(proper, proper, st.integers(1, 5), st.integers(0, 3), st.floats(-4, 4))
 def test_finite_pairs_are_enclosed(
     one: list[tuple[Fraction, Fraction]], two: list[tuple[Fraction, Fraction]], n: int, m: int, at: float

@@ -46,30 +46,27 @@ class Runner:
         return f"stored_{self.tables}"
 
 
-def loaded(connection: duckdb.DuckDBPyConnection, table: nasty.Table, *, packed: bool) -> BoundedRows:
+def loaded(connection: duckdb.DuckDBPyConnection, table: nasty.Table, *, stores: bool = False) -> BoundedRows:
     kinds = {column: kind_of(kind) for column, kind in table.types.items()}
     source = f"({table.rows.sql})"
-    return BoundedRows(WORDS, Runner(connection, stores=packed), source, table.rows, kinds, packed=packed)
+    return BoundedRows(WORDS, Runner(connection, stores=stores), source, table.rows, kinds)
 
 
 @pytest.mark.parametrize("seed", range(120))
 def test_equal_to_the_reference(seed: int) -> None:
     random = Random(seed)
-    packed = seed % 3 == 0
-    units = ("BIGINT", "INTEGER") if packed else tuple(nasty.UNITS)
-    table = nasty.table(random, nasty.PRINTED, units)
-    packed = packed and table.rows.units == 1
+    table = nasty.table(random, nasty.PRINTED, tuple(nasty.UNITS))
     with created(filled(table)) as connection, ReferenceEngine(table.seen()).load(table.rows) as truth:
-        check(random, table, loaded(connection, table, packed=packed), truth)
+        check(random, table, loaded(connection, table, stores=seed % 3 == 0), truth)
 
 
-def test_units_that_do_not_fit_beside_a_place_are_counted_too() -> None:
+def test_the_largest_numbers_are_units_like_others() -> None:
     far = [2**63 - 1, -(2**63), 2**61, 2**61 - 1, -(2**61), -(2**61) - 1, 0]
     data = [{"unit_0": unit, "key_0": key} for unit in far for key in ("a", "b", "a")]
     rows = Rows("SELECT unit_0, key_0 FROM data", 1, 1)
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, data, rows)
     with created(filled(table)) as connection, ReferenceEngine(data).load(rows) as truth:
-        found, keys = loaded(connection, table, packed=True), [("a",), ("b",)]
+        found, keys = loaded(connection, table, stores=True), [("a",), ("b",)]
         bounding = Bounding("l2", limit=Fraction(2))
         measures = [Measure("rows"), Measure("units")]
         assert (found.totals(keys, measures, bounding) == truth.totals(keys, measures, bounding)).all()
@@ -80,7 +77,7 @@ def test_a_unit_beyond_all_bounds_has_no_weight_and_is_the_largest() -> None:
     """Its cells say how many rows it has: no table here has as many."""
     shapes = "(VALUES (1, CAST(NULL AS BIGINT), CAST(9 AS BIGINT), CAST(1 AS BIGINT)), (2, 4, 2, 1)) AS s"
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, [], Rows("SELECT 1 WHERE FALSE", 1, 1))
-    rows = loaded(duckdb.connect(), table, packed=False)
+    rows = loaded(duckdb.connect(), table)
     rows._units = lambda asked: (
         f"(SELECT * FROM {shapes.replace(' AS s', ' AS s(u0, squares, held, groups)')})"
     )  # type: ignore[method-assign]
@@ -93,7 +90,7 @@ def test_a_unit_beyond_all_bounds_has_no_weight_and_is_the_largest() -> None:
 
 def test_a_range_with_too_many_steps_is_refused() -> None:
     table = nasty.Table({"value_0": "DOUBLE"}, [], Rows("SELECT 1.0 AS value_0", 0, 0, 1))
-    rows = loaded(duckdb.connect(), table, packed=False)
+    rows = loaded(duckdb.connect(), table)
     wide = Range(Fraction(0), Fraction(2) ** 60, Grid(0))
     with pytest.raises(InvalidArgument, match="coarser"):
         rows.totals([()], [Measure("sum", 0, wide)], Bounding("l2"))
@@ -105,7 +102,7 @@ def test_keys_that_python_takes_for_one_are_not_mixed_up() -> None:
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "BIGINT"}, data, Rows("SELECT * FROM data", 1, 1))
     bounding = Bounding("l2")
     with created(filled(table)) as connection:
-        rows = loaded(connection, table, packed=False)
+        rows = loaded(connection, table)
         assert rows.shapes([(True,), (2,)], norm="l2", presence=False).sum() == 1
         totals = rows.totals([(1,), (2,)], [Measure("rows")], bounding)
     assert [int(one) for one in totals[:, 0]] == [3 * 5181, 5181]
@@ -117,14 +114,14 @@ def test_keys_that_a_column_cannot_hold_are_nobodys(key: Any, kind: str) -> None
     data = [{"key_0": 2.0**53 if kind == "DOUBLE" else None}]
     table = nasty.Table({"key_0": kind}, data, Rows("SELECT key_0 FROM data", 0, 1))
     with created(filled(table)) as connection:
-        totals = loaded(connection, table, packed=False).totals([(key,)], [Measure("rows")], Bounding("l2"))
+        totals = loaded(connection, table).totals([(key,)], [Measure("rows")], Bounding("l2"))
     assert totals.tolist() == [[0]]
 
 
 def test_units_of_a_type_that_cannot_be_compared_are_refused() -> None:
     table = nasty.Table({"unit_0": "INTERVAL", "key_0": "BIGINT"}, [], Rows("SELECT * FROM data", 1, 1))
     with pytest.raises(InvalidArgument, match="type"):
-        loaded(duckdb.connect(), table, packed=False)
+        loaded(duckdb.connect(), table)
 
 
 @pytest.mark.parametrize(("bits", "shift"), [(52, 0), (30, 61), (45, 1)])
@@ -132,13 +129,13 @@ def test_squares_that_sums_might_not_hold_are_refused(bits: int, shift: int) -> 
     table = nasty.Table({"value_0": "DOUBLE"}, [], Rows("SELECT 1.0 AS value_0", 0, 0, 1))
     wide = Range(Fraction(0), Fraction(2) ** bits, Grid(0))
     with pytest.raises(InvalidArgument, match="coarser"):
-        loaded(duckdb.connect(), table, packed=False).totals(
+        loaded(duckdb.connect(), table).totals(
             [()], [Measure("squares", 0, wide, shift=shift)], Bounding("l2")
         )
 
 
 def test_nothing_is_asked_where_no_key_is() -> None:
     table = nasty.Table({"unit_0": "BIGINT", "key_0": "VARCHAR"}, [], Rows("no SQL", 1, 1))
-    rows = loaded(duckdb.connect(), table, packed=False)
+    rows = loaded(duckdb.connect(), table)
     assert rows.totals([], [Measure("rows")], Bounding("l2")).shape == (0, 1)
     assert not np.any(rows.shapes([], norm="l2", presence=False))
