@@ -54,13 +54,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.split("::")[0]
             return file if file in COSTLY else nodeid
 
-        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-            super().mark_test_complete(node, item_index, duration)
-            # Whether a worker has work left is counted over all that it ever had, at every word from it.
-            scope = self._split_scope(self.registered_collections[node][item_index])
-            if all(self.assigned_work[node][scope].values()):
-                del self.assigned_work[node][scope]
-
     return Together(config, log) if config.getvalue("dist") == "load" else None
 
 
