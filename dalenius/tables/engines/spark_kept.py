@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from operator import add
 from typing import Any
 from uuid import uuid4
 
 from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
-from dalenius.tables.engines.spark_python import able, worked
+from dalenius.tables.engines.spark_python import able, arrived, planned
 from dalenius.tables.engines.spark_workers import PART
 
 _SHARE = 25
@@ -22,6 +23,7 @@ class Kept:
     def __init__(self, context: Any, session: Any) -> None:
         self._context, self._session = context, session
         self._frames: dict[str, Any] = {}
+        self._moved: dict[str, Any] = {}
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
         """See `Runner`."""
@@ -62,28 +64,25 @@ class Kept:
 
     def bunches(self, sql: str, cut: Callable[..., Any], parts: int) -> str:
         """The rows of a query, cut into bunches, each where its part is, by a name."""
+        from pyspark import StorageLevel
 
         def move() -> str:
-            bunches = worked(self._session.sql(sql), cut, "part INT, narrow BOOLEAN, rows BINARY")
-            # By the number itself, where Spark knows that: a hash of it would leave places empty.
-            move = getattr(bunches, "repartitionById", bunches.repartition)
-            return self.view(move(parts, "part"), stored=True)
+            name, rows = f"dalenius_{uuid4().hex}", arrived(self._session.sql(sql))
+            moved = planned(self._context, lambda: rows.mapPartitions(cut).partitionBy(parts, int))
+            self._moved[name] = moved.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            return name
 
         return asked(self._context, move)
 
-    def worked(self, name: str, work: Callable[..., Any], schema: str, sums: Sequence[str]) -> list[Any]:
-        """The sums, by the first of them, of what workers make of the bunches of each part."""
+    def worked(self, name: str, work: Callable[..., Any]) -> list[Any]:
+        """The sums, by a number, of what workers make of the bunches of each part."""
 
         def add_up() -> list[Any]:
-            return [tuple(row) for row in self._summed(name, work, schema, sums).collect()]
+            moved = self._moved[name]
+            added = planned(self._context, lambda: moved.mapPartitions(work).reduceByKey(add))
+            return list(added.collect())
 
         return asked(self._context, add_up)
-
-    def _summed(self, name: str, work: Callable[..., Any], schema: str, sums: Sequence[str]) -> Any:
-        from pyspark.sql.functions import expr
-
-        found = worked(self._session.table(name), work, schema)
-        return found.groupBy(sums[0]).agg(*(expr(one) for one in sums[1:]))
 
     def let_go(self) -> None:
         """Forget everything; where the session has ended, it is gone already."""
@@ -91,6 +90,9 @@ class Kept:
             asked(self._context, self._forget)
 
     def _forget(self) -> None:
+        while self._moved:
+            with suppress(Exception):
+                self._moved.popitem()[1].unpersist()
         while self._frames:
             name, frame = self._frames.popitem()
             with suppress(Exception):

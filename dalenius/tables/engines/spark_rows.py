@@ -22,9 +22,8 @@ from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding,
 from dalenius.tables.engines.kernel_weights import Norm
 from dalenius.tables.engines.spark_kept import Kept
 from dalenius.tables.engines.spark_workers import (
-    LIMB,
-    LIMBS,
     PART,
+    STRETCH,
     Layout,
     Magnitudes,
     Shapes,
@@ -33,12 +32,11 @@ from dalenius.tables.engines.spark_workers import (
     add_up,
     code,
     cut,
+    number_of,
 )
 from dalenius.tables.rows import Key, Rows
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
-_LIMBS = [f"limb_{i}" for i in range(LIMBS)]
-_FOUND = ", ".join(f"{name} BIGINT" for name in ("slot", *_LIMBS))
 
 
 class SparkRows:
@@ -98,11 +96,9 @@ class SparkRows:
         if rows not in self._bunches:
             cutting = partial(cut, layout=layout)
             self._bunches[rows] = self._kept.bunches(self._traveling(rows, layout), cutting, layout.parts)
-        sums = [f"SUM({limb})" for limb in _LIMBS]
-        found = np.zeros(slots, object)
-        work_there = partial(add_up, layout=layout, work=work)
-        for slot, *limbs in self._kept.worked(self._bunches[rows], work_there, _FOUND, ["slot", *sums]):
-            found[slot] = sum(int(limb) << LIMB * i for i, limb in enumerate(limbs))
+        found, work_there = np.zeros(slots, object), partial(add_up, layout=layout, work=work)
+        for stretch, limbs in self._kept.worked(self._bunches[rows], work_there):
+            found[stretch * STRETCH : (stretch + 1) * STRETCH] = number_of(limbs)
         return found
 
     def _traveling(self, rows: str, layout: Layout) -> str:

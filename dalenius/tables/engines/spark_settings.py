@@ -27,6 +27,7 @@ SETTINGS = {
     # Spark adds up the bytes of a batch anew for each row, unless this says that no number is too many.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # What is broadcast passes through the driver.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from dalenius.tables.engines.bounding.words import Words
 from dalenius.tables.engines.hashing import Role
+from dalenius.tables.rows import KeyPart
+from dalenius.tables.schema import as_known
 
 _DECIMAL = "DECIMAL(38, 0)"
 _PART = 22
@@ -42,6 +46,14 @@ class SparkWords(Words):
         same = [f"{one} = {other}" for one, other in zip(first, second, strict=True)]
         number = f"xxhash64({', '.join(first)}) = xxhash64({', '.join(second)})"
         return f"{number} AND COALESCE({' AND '.join(same)}, FALSE)"
+
+    def listed(self, columns: Sequence[tuple[str, Sequence[KeyPart]]]) -> str:
+        """See `Words`: as one text, of which Spark makes a plan in a tenth of the time that VALUES take."""
+        rows = list(zip(*(map(_written, values) for _, values in columns), strict=True))
+        held = f"explode(from_json({self.dialect.text(json.dumps(rows))}, 'ARRAY<ARRAY<STRING>>'))"
+        types = [self.dialect.types[as_known(kind)] for kind, _ in columns]
+        shown = ", ".join(f"CAST(each[{i}] AS {name}) AS c{i}" for i, name in enumerate(types))
+        return f"(SELECT {shown} FROM (SELECT {held} AS each))"
 
     def total(self, sql: str, over: str = "") -> str:
         """See `Words`: of each number in three parts, of which 2^40 add up to less than 2^63."""
@@ -105,6 +117,10 @@ class SparkWords(Words):
     def key(self, sql: str, kind: str) -> str:
         """See `Words`."""
         return sql
+
+
+def _written(value: KeyPart) -> str:
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
 
 
 def _text(sql: str, kind: str) -> tuple[str, str]:

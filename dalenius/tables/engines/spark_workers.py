@@ -4,13 +4,13 @@ Rows come as batches of Arrow: units u0…, of 64 bits or as texts; `at`, which 
 and the part that its unit is in, as place · 2^16 + part; and values v0…. Spark takes long to move rows one
 by one, and next to nothing to move few large ones: so `cut` makes bunches of them, one for each part, which
 are moved to where their part is put together, and kept. `add_up` makes of all bunches of a part what the
-kernel knows as a part, and hands out integers by slot, in limbs that Spark adds up: Σ limb_i · 2^(40 i).
+kernel knows as a part, and hands out integers by slot, in limbs that are added up: Σ limb_i · 2^(40 i).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,13 +35,16 @@ BUNCH = 1 << 17
 """Bytes of a bunch: so many of them are in one batch that it must not be large."""
 ROWS = 1 << 20
 """Rows that are cut into bunches at a time."""
+STRETCH = 1 << 12
+"""Slots that are added up together."""
 LIMB, LIMBS = 40, 4
 """Bits of a limb, and how many there are: sums are below 2^120."""
 BYTES = 1 << 26
 """And what they may take."""
 SPARSE = 1 << 20
 """Codes of units may be so many more than four for each row."""
-Batches = Iterator["pa.RecordBatch"]
+Bunch = tuple[bool, bytes]
+"""Whether numbers of units have 32 bits, and rows as a batch of Arrow."""
 Work = Callable[[Part, Asked], Integers]
 
 
@@ -63,6 +66,14 @@ class Layout:
         if self.code != code():
             raise RuntimeError("Workers differ.")
 
+    @property
+    def sent(self) -> pa.Schema:
+        """Of what Spark sends."""
+        import pyarrow as pa
+
+        units = [(f"u{i}", pa.string() if text else pa.int64()) for i, text in enumerate(self.texts)]
+        return pa.schema([*units, ("at", pa.int64()), *((f"v{i}", pa.float64()) for i in range(self.values))])
+
     def schema(self, narrow: bool) -> pa.Schema:
         """Of a bunch; it is moved four times, so that numbers of units have 32 bits where these hold them."""
         import pyarrow as pa
@@ -79,12 +90,12 @@ class Layout:
         return all(one.min(initial=0) >= -(1 << 31) and one.max(initial=0) < 1 << 31 for one in units)
 
 
-def cut(batches: Batches, *, layout: Layout) -> Batches:
+def cut(batches: Iterable[bytes], *, layout: Layout) -> Iterator[tuple[int, Bunch]]:
     """Bunches of rows, each with the number of its part."""
     import pyarrow as pa
 
     layout.check()
-    for rows in _joined(batches):
+    for rows in _joined(pa.ipc.read_record_batch(pa.py_buffer(one), layout.sent) for one in batches):
         at, narrow = rows.column("at").to_numpy(), layout.narrow(rows)
         part, schema = at.astype(np.uint16), layout.schema(narrow)
         places = pa.array(at >> PART)
@@ -95,36 +106,30 @@ def cut(batches: Batches, *, layout: Layout) -> Batches:
         ordered = pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
         ends = np.cumsum(np.bincount(part, minlength=layout.parts)).tolist()
         step = max(1, BUNCH * rows.num_rows // max(ordered.nbytes, 1))
-        cuts = [
-            (one, place, min(place + step, end))
-            for one, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
-            for place in range(start, end, step)
-        ]
-        bunches = [ordered.slice(start, end - start).serialize().to_pybytes() for _, start, end in cuts]
-        parts = pa.array([one for one, _, _ in cuts], pa.int32())
-        kinds = pa.array([narrow] * len(cuts), pa.bool_())
-        names = ["part", "narrow", "rows"]
-        yield pa.RecordBatch.from_arrays([parts, kinds, pa.array(bunches, pa.binary())], names=names)
+        for one, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            for place in range(start, end, step):
+                bunch = ordered.slice(place, min(step, end - place))
+                yield one, (narrow, bunch.serialize().to_pybytes())
 
 
-def add_up(batches: Batches, *, layout: Layout, work: Work) -> Batches:
-    """The integers of one part, by slot; those that are 0 are left out."""
+def add_up(
+    bunches: Iterable[tuple[int, Bunch]], *, layout: Layout, work: Work
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The integers of one part, by the number of a stretch of slots; those that are all 0 are left out."""
     import pyarrow as pa
 
     layout.check()
     rows = [
-        pa.ipc.read_record_batch(bunch.as_buffer(), layout.schema(narrow.as_py()))
-        for batch in batches
-        for narrow, bunch in zip(batch.column("narrow"), batch.column("rows"), strict=True)
+        pa.ipc.read_record_batch(pa.py_buffer(bunch), layout.schema(narrow)) for _, (narrow, bunch) in bunches
     ]
     if not rows:
         return
     asked = Asked(np.arange(max(layout.keys, 1)), layout.keys)
     found = work(_part(rows, layout), asked).ravel()
-    slots = np.flatnonzero(found)
-    limbs = limbs_of(found[slots])
-    names = ["slot", *(f"limb_{i}" for i in range(LIMBS))]
-    yield pa.RecordBatch.from_arrays([pa.array(slots), *(pa.array(limb) for limb in limbs)], names=names)
+    for start in range(0, len(found), STRETCH):
+        stretch = found[start : start + STRETCH]
+        if stretch.any():
+            yield start // STRETCH, np.array(limbs_of(stretch))
 
 
 @dataclass(frozen=True)
@@ -173,12 +178,17 @@ def limbs_of(numbers: Integers) -> list[NDArray[np.int64]]:
     return [*limbs, numbers.astype(np.int64)]
 
 
-def tell(batches: Batches) -> Batches:
-    """What this worker would run."""
-    import pyarrow as pa
+def number_of(limbs: NDArray[np.int64]) -> Integers:
+    """Numbers of which these are the limbs."""
+    powers = np.array([1 << LIMB * i for i in range(LIMBS)], object)
+    found: Integers = (limbs.astype(object) * powers[:, None]).sum(axis=0)
+    return found
 
+
+def tell(batches: Iterable[bytes]) -> Iterator[str]:
+    """What this worker would run."""
     for _ in batches:
-        yield pa.RecordBatch.from_arrays([pa.array([code()])], names=["code"])
+        yield code()
 
 
 @cache
@@ -188,7 +198,7 @@ def code() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _joined(batches: Batches) -> Batches:
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches put together until they are large."""
     import pyarrow as pa
 

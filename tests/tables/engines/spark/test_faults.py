@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,10 @@ from interrupting import interrupt, interruptible
 
 from dalenius.errors import QueryFailed
 from dalenius.privacy.quantized import Grid
-from dalenius.tables.engines.engine import Bounding, Measure
+from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Measure
 from dalenius.tables.engines.spark import open_spark
 from dalenius.tables.engines.spark_kept import Kept
+from dalenius.tables.engines.spark_workers import LIMBS
 from dalenius.tables.rows import Range, Rows
 
 __all__ = ["interruptible"]
@@ -86,6 +86,7 @@ def test_an_interrupt_cancels_the_jobs(spark: Any) -> None:
 def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
     """Of a plan that is run, nothing passes through the driver but the keys that were asked for."""
     collected: list[tuple[int, str]] = []
+    added: list[list[tuple[int, ...]]] = []
 
     class Watched(Kept):
         def fetch(self, sql: str) -> list[tuple[Any, ...]]:
@@ -93,9 +94,13 @@ def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
             self.note(len(rows), self._session.sql(sql))
             return rows
 
-        def worked(self, name: str, work: Any, schema: str, sums: Sequence[str]) -> list[Any]:
-            rows = super().worked(name, work, schema, sums)
-            self.note(len(rows), self._summed(name, work, schema, sums))
+        def bunches(self, sql: str, cut: Any, parts: int) -> str:
+            self.note(0, self._session.sql(sql))
+            return super().bunches(sql, cut, parts)
+
+        def worked(self, name: str, work: Any) -> list[Any]:
+            rows = super().worked(name, work)
+            added.append([limbs.shape for _, limbs in rows])
             return rows
 
         def note(self, rows: int, frame: Any) -> None:
@@ -112,11 +117,14 @@ def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
             measures = [Measure("rows"), Measure("sum", 0, Range(Fraction(0), Fraction(8), Grid(0)))]
             loaded.totals(keys, measures, Bounding("l2", limit=Fraction(3)))
     engine.close()
-    assert [count for count, _ in collected[:1] + collected[-1:]] == [3, 6]
-    assert all(count <= 64 for count, _ in collected)
+    # Holders of three keys are counted by SQL; workers fill bins and six sums, each in one stretch.
+    assert [count for count, _ in collected] == [3, 0, 0]
+    assert added == [[(LIMBS, SIZES * SPREADS)], [(LIMBS, MAGNITUDES)], [(LIMBS, 6)]]
+    assert any("BroadcastExchange" in plan for _, plan in collected)
     for _, plan in collected:
-        broadcasts = [block.splitlines()[1] for block in plan.split("BroadcastExchange")[1:]]
-        assert all("LocalTableScan" in line for line in broadcasts), plan
+        for block in plan.split("BroadcastExchange")[1:]:
+            below = [line for line in block.splitlines() if "Scan" in line]
+            assert "Scan OneRowRelation" in below[0], plan
         assert "CollectLimit" not in plan
 
 

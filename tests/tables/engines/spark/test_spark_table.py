@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import dalenius as dp
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.spark import open_spark
+from dalenius.tables.engines.spark_settings import own_session
+from dalenius.tables.engines.spark_words import SparkWords
+from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.rows import Rows
 
 PATIENT = Unit("patient", column="patient")
@@ -148,3 +153,23 @@ def test_an_error_says_nothing(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     assert "secret" not in str(failed.value) and "secret" not in capfd.readouterr().err
     assert engine.public("SELECT COUNT(*) AS n FROM data") == [{"n": 3}]
     engine.close()
+
+
+def test_keys_reach_spark_as_they_are(spark: Any) -> None:
+    texts = ["", "a", "NULL", "it's", '"', "\\", "\\u0041", "\n\t\0", "ä", "日本", "😀", "[1,2]", " x "]
+    reals = [0.0, -1.5, 0.1, 5e-324, 1.7976931348623157e308, math.inf, -math.inf, math.nan]
+    days = [date(1, 1, 1), date(1582, 10, 10), date(1970, 1, 1), date(9999, 12, 31)]
+    moments = [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(9999, 12, 31, 1, 2, 3)]
+    columns: list[tuple[str, list[Any]]] = [
+        ("text", texts),
+        ("real", reals),
+        ("date", days),
+        ("moment", moments),
+        ("boolean", [True, False]),
+        ("integer", [0, -1, 2**63 - 1, -(2**63)]),
+    ]
+    session = own_session(spark)
+    for kind, values in columns:
+        listed = SparkWords(dialect_of("spark")).listed([("integer", range(len(values))), (kind, values)])
+        found = session.sql(f"SELECT * FROM {listed} AS a(place, k) ORDER BY place").collect()
+        assert [repr(row.k) for row in found] == [repr(value) for value in values]

@@ -26,6 +26,7 @@ from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding,
 from dalenius.tables.engines.spark_workers import (
     LIMB,
     PART,
+    STRETCH,
     Layout,
     Magnitudes,
     Shapes,
@@ -35,6 +36,7 @@ from dalenius.tables.engines.spark_workers import (
     code,
     cut,
     limbs_of,
+    number_of,
 )
 from dalenius.tables.rows import Range, Rows
 
@@ -72,14 +74,13 @@ def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int
     """All that Spark would do with them."""
     parts: dict[int, list[Any]] = {}
     for batch in batches:
-        for bunches in cut(iter([batch]), layout=layout):
-            for bunch in bunches.to_pylist():
-                parts.setdefault(bunch["part"], []).append(bunch)
+        assert batch.schema == layout.sent
+        for part, bunch in cut([batch.serialize().to_pybytes()], layout=layout):
+            parts.setdefault(part, []).append((part, bunch))
     found = np.zeros(slots, object)
-    for bunch in parts.values():
-        for sums in add_up(iter([pa.RecordBatch.from_pylist(bunch)]), layout=layout, work=work):
-            for slot, *limbs in zip(*(column.to_pylist() for column in sums.columns), strict=True):
-                found[slot] += sum(limb << LIMB * i for i, limb in enumerate(limbs))
+    for bunches in parts.values():
+        for stretch, limbs in add_up(bunches, layout=layout, work=work):
+            found[stretch * STRETCH : (stretch + 1) * STRETCH] += number_of(limbs)
     return found
 
 
@@ -133,6 +134,7 @@ def test_a_range_that_is_too_fine_is_refused_whoever_has_rows(spark: Any, keys: 
 @given(st.lists(st.integers(-(2**120), 2**120), min_size=1))
 def test_limbs_add_up(numbers: list[int]) -> None:
     limbs = limbs_of(np.array(numbers, object))
+    assert number_of(np.array(limbs)).tolist() == numbers
     assert sum(int(limb.sum()) << LIMB * i for i, limb in enumerate(limbs)) == sum(numbers)
     assert all(((limb >= 0) & (limb < 2**LIMB)).all() for limb in limbs[:-1])
 
