@@ -74,12 +74,13 @@ class Kept:
 
         return asked(self._context, move)
 
-    def worked(self, name: str, work: Callable[..., Any]) -> list[Any]:
-        """The sums, by a number, of what workers make of the bunches of each part."""
+    def worked(self, name: str, work: Callable[..., Any], numbers: int) -> list[Any]:
+        """The sums, by so many numbers, of what workers make of the bunches of each part."""
 
         def add_up() -> list[Any]:
             moved = self._moved[name]
-            added = planned(self._context, lambda: moved.mapPartitions(work).reduceByKey(add))
+            tasks = min(numbers, moved.getNumPartitions())
+            added = planned(self._context, lambda: moved.mapPartitions(work).reduceByKey(add, tasks, int))
             return list(added.collect())
 
         return asked(self._context, add_up)

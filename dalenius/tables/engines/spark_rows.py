@@ -97,7 +97,8 @@ class SparkRows:
             cutting = partial(cut, layout=layout)
             self._bunches[rows] = self._kept.bunches(self._traveling(rows, layout), cutting, layout.parts)
         found, work_there = np.zeros(slots, object), partial(add_up, layout=layout, work=work)
-        for stretch, limbs in self._kept.worked(self._bunches[rows], work_there):
+        stretches = -(-slots // STRETCH)
+        for stretch, limbs in self._kept.worked(self._bunches[rows], work_there, stretches):
             found[stretch * STRETCH : (stretch + 1) * STRETCH] = number_of(limbs)
         return found
 

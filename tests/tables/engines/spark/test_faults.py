@@ -98,8 +98,8 @@ def test_what_is_collected_is_no_more_than_groups(spark: Any) -> None:
             self.note(0, self._session.sql(sql))
             return super().bunches(sql, cut, parts)
 
-        def worked(self, name: str, work: Any) -> list[Any]:
-            rows = super().worked(name, work)
+        def worked(self, name: str, work: Any, numbers: int) -> list[Any]:
+            rows = super().worked(name, work, numbers)
             added.append([limbs.shape for _, limbs in rows])
             return rows
 
