@@ -237,7 +237,7 @@ class Real(Functions):
         """The same upward."""
         return -((-self).floor())
 
-    bessel_i = absent
+    bessel_i = beta_lower = absent
 
     @staticmethod
     def pi() -> Real:

@@ -1,39 +1,41 @@
-"""PrivUnitG, for the mean of vectors: a Gaussian direction, more often than not one that points the same way.
+"""PrivUnit, for the mean of vectors: a random direction, more often than not one that points the same way.
 
-Theorem (Asi, Feldman and Talwar 2022, after PrivUnit of Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018).
-Let v be a unit vector of dimension d, G standard Gaussian, and Q = P(⟨G, v⟩ ≥ γ) = Φ(−γ), whatever v is. The
-report is G given ⟨G, v⟩ ≥ γ with probability p, else G given the contrary. It is ε-private with e^ε =
-(p/Q)/((1 − p)/(1 − Q)), and over μ = φ(γ)(p/Q − (1 − p)/(1 − Q)) unbiased, of E‖report/μ − v‖² = (d − 1 +
-E⟨G, v⟩²)/μ² − 1. With the best γ and among unbiased ones, PrivUnit, which is uniform on a sphere, has the
-least worst error, and this one no more but for a part that vanishes with d.
+Theorem (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018). Let v be a unit vector of dimension d, û uniform
+on the sphere, and Q = P(⟨û, v⟩ ≥ c), whatever v is. The report is û given ⟨û, v⟩ ≥ c with probability p, else
+û given the contrary. It is ε-private with e^ε = (p/Q)/((1 − p)/(1 − Q)), and over m = E⟨report, v⟩ unbiased,
+of E‖report/m − v‖² = 1/m² − 1. Asi, Feldman and Talwar (2022) show that with the best p and c none that is
+ε-private and unbiased has a smaller worst error; here that is so as long as the best cap is not too unlikely
+to be drawn (`calibrate`). At the best c, m = c; both are derived in `caps`.
 
-On a grid, exactly. Devices draw G as independent rounded Gaussians u of scale s = 2^20, exact (`noise`); the
-vector is first put on integers w, of length 2^20(1 ± ρ), ρ = (√d + 1)/2^19, which is checked in integers,
-and what does not pass is a fixed vector. The cap is the u with ⟨u, w⟩ ≥ τ, for a whole number τ = γ·2^40,
-compared in integers. As u is s·G rounded, ⟨u, w⟩ is s⟨G, w⟩ up to ‖w‖₁/2 ≤ √d·‖w‖/2, and ⟨G, w⟩/‖w‖ is a
-standard normal number. So the cap of every w has a probability from
+On a grid, exactly. Devices draw u as independent rounded Gaussians of scale s = 2^20, exact (`noise`), cut at
+11 standard deviations, and anew where all are 0; v is first put on integers w, of length 2^20(1 ± ρ), ρ =
+(√d + 1)/2^19, which is checked in integers, and what does not pass is a fixed vector. With c = a/b the cap is
 
-    Φ(−γ/(1 − ρ) − √d/2^21) − 2^−100   to   Φ(−γ/(1 + ρ) + √d/2^21) + 2^−100,
+    ⟨u, w⟩ > 0   and   b²⟨u, w⟩² ≥ a²‖u‖²‖w‖²,
 
-call them Q⁻ and Q⁺; the last term is for entries beyond 31 standard deviations, which are cut there. A
-report u has probability p·P(u)/Q_w in the cap and (1 − p)·P(u)/(1 − Q_w) outside, P the same for all
-vectors. So between two vectors it is likelier by at most the largest of p(1 − Q⁻)/((1 − p)Q⁻), (1 −
-p)Q⁺/(p(1 − Q⁺)), Q⁺/Q⁻ and (1 − Q⁻)/(1 − Q⁺). Here p = r·Q⁻/(1 − Q⁻ + r·Q⁻), rational, makes the first at
-most r = `ratio`, and that the others are not above is checked in rational numbers, else refused. Q⁻ and Q⁺
-come from ball arithmetic, rounded outward. No float decides anything of this. The loss charged is that of
-randomized response with r, the worst of all that are r-private (Kairouz, Oh and Viswanath 2015).
+decided exactly (`caps.steep`). Its probability Q_w is between Q⁻ and Q⁺ for every w, by the theorem of
+`caps`, in which only the direction of w counts. A report u has probability p·P(u)/Q_w in the cap and (1 −
+p)·P(u)/(1 − Q_w) outside, P the same for all vectors. So between two vectors it is likelier by at most the
+largest of p(1 − Q⁻)/((1 − p)Q⁻), (1 − p)Q⁺/(p(1 − Q⁺)), Q⁺/Q⁻ and (1 − Q⁻)/(1 − Q⁺). Here p = r·Q⁻/(1 − Q⁻ +
+r·Q⁻), rational, makes the first at most r = `ratio`, and that the others are not above is checked in rational
+numbers, else refused. Q⁻ and Q⁺ come from ball arithmetic, rounded outward. No float decides anything of this
+unless it is proved to be right. The loss charged is that of randomized response with r, the worst of all that
+are r-private (Kairouz, Oh and Viswanath 2015). For d = 1 the mechanism is randomized response.
 
-What is sent is u in steps of 2^−10, rounded at random without bias: post-processing. Rounding leaves a bias
-of the order of √d/2^20 of the radius, far below any error.
+What is sent is √d·u/‖u‖ in steps of 2^−10, rounded at random without bias. This is post-processing of u, as
+is all that a server does, so floats may be used: privacy is settled before. Its length is √d within a step
+for each entry, and anything else is refused. Rounding adds at most 2^−22/m² to the error.
+
+Bias. The cap is that of w and not of v, which are √d/2^21 apart at most, in parts of the radius. Of u and G
+one is in the cap and the other not with 2κ at most, κ of `caps`, so that rounding moves the mean by 5κ/(Q⁻m)
+at most: 0.13 % of the radius for d = 10 at ε = 8. What is sent adds 2^−21/m by its finer grid. The bound is
+far from what is seen: added up for d = 2 and s = 128, the bias is hundreds of times less than it.
 
 A vector shorter than the radius goes to its own direction or the opposite one, with such chances that the
 mean is the vector: unbiased, and by at most 1 more in E‖·‖². A longer one is cut to the radius, and entries
 that are no numbers are 0.
 
-Error bars, of each entry by itself, 0.95 or more. Entry e of the direction has the report e·a + √(1 − e²)·z,
-z normal and a of known law; log of its moment generating function is maximized over e and over short
-vectors, on a grid and widened by a hundredth, and gives Chernoff's bound. For many people the theorem of
-Berry and Esseen is shorter (`sums`).
+Error bars, of each entry by itself, 0.95 or more: by the theorems of Chernoff or Berry and Esseen (`tails`).
 """
 
 from __future__ import annotations
@@ -48,9 +50,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import noise
-from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.local import frequency, tails, tallies
+from dalenius.local import caps, frequency, tails
+from dalenius.local.caps import FINE, ONE
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, ratio_of, read_ratio
 from dalenius.local.reading import rows, vectors
 from dalenius.local.reports import Rows
@@ -58,23 +60,17 @@ from dalenius.losses.fields import Parameter
 from dalenius.losses.raw import DiscretePair
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.profiles.balls import ball, lower, upper
 
-FINE, COARSE = 20, 10
-"""Halvings of the grid that is drawn on, and of the one that is sent."""
-ONE = 1 << FINE
+COARSE = 10
+"""Halvings of the grid that is sent."""
 FAR = 1 << 15
 """What is added to an entry, in coarse steps, so that none is negative."""
-CUT = 31
-"""Standard deviations at which entries are cut."""
-MOST_CUT = 4
-"""γ at most: then one in 30,000 draws is in the cap."""
-SPARE = Fraction(1, 2**100)
+LEAST_CAP = Fraction(1, 2**16)
 
 
 @dataclass(frozen=True)
-class PrivUnit(Randomizer, kind="privunit_gaussian"):
-    """Vectors of `dimension` entries and of length `radius` at most; `cut` is γ. See the module."""
+class PrivUnit(Randomizer, kind="privunit"):
+    """Vectors of `dimension` entries and of length `radius` at most; `cut` is c. See the module."""
 
     _: KW_ONLY
     ratio: Fraction
@@ -85,9 +81,10 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "ratio", read_ratio(self.ratio, "ratio"))
-        if self.cut > MOST_CUT or (self.cut * ONE).denominator != 1:
+        if self.cut >= 1 or (self.cut * ONE).denominator != 1 or self.cap[0] < LEAST_CAP:
             raise InvalidArgument(
-                "cut must be at most 4 and a multiple of 2^-20.", remedy="Use calibrate, which chooses it."
+                "cut must be below 1, a multiple of 2^-20, and leave a cap of 2^-16 or more.",
+                remedy="Use calibrate, which chooses it.",
             )
         p, (low, high) = self.chance, self.cap
         others = ((1 - p) * high / (p * (1 - high)), high / low, (1 - low) / (1 - high))
@@ -100,13 +97,7 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
     @cached_property
     def cap(self) -> tuple[Fraction, Fraction]:
         """Q⁻ and Q⁺."""
-        with workprec(192):
-            root = ball(Fraction(self.dimension)).sqrt()
-            slack, off = (root + 1) * 2 / ONE, root / (2 * ONE)
-            far, near = ball(self.cut) / (1 - slack) + off, ball(self.cut) / (1 + slack) - off
-            two = ball(Fraction(2)).sqrt()
-            low, high = lower((far / two).erfc() / 2), upper((near / two).erfc() / 2)
-        return Fraction(low) - SPARE, Fraction(high) + SPARE
+        return caps.bounds(self.dimension, self.cut)
 
     @cached_property
     def chance(self) -> Fraction:
@@ -126,15 +117,16 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
 
     def log_ratio(self, draws: NDArray[Any], pair: tuple[Any, Any]) -> Floats:
         """By the caps that a draw is in, to a coarse step."""
-        rows = (np.asarray(draws, dtype=np.float64).reshape(-1, self.dimension) - FAR) / 2**COARSE
+        rows = np.asarray(draws, dtype=np.float64).reshape(-1, self.dimension) - FAR
         both = self.read(pair) / float(self.radius)
-        first, second = (rows @ both.T >= float(self.cut)).T.astype(np.float64)
+        cosines = rows @ both.T / (math.sqrt(self.dimension) * 2**COARSE)
+        first, second = (cosines >= float(self.cut)).T.astype(np.float64)
         return np.asarray(math.log(self.ratio) * (first - second))
 
-    @property
+    @cached_property
     def law(self) -> tails.Tilted:
         """That of a report along the vector, without the grid."""
-        return tails.Tilted(float(self.cut), float(self.chance))
+        return tails.Tilted(self.dimension, float(self.cut), float(self.chance))
 
     # The device.
 
@@ -177,25 +169,18 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
             long = np.minimum(norm[:, 0] * most[:, 0] / float(self.radius), 1.0)
         return whole, np.floor((1 + np.where(bad, 0.0, long)) * 2**47).astype(np.int64)
 
-    def draw(self, whole: Ints) -> Ints:
-        """Fine Gaussian vectors, in the cap of each direction or outside."""
-        inside, cut = noise.bernoulli(self.chance, len(whole)), int(self.cut * ONE) * ONE
-        found, todo, most = np.empty(whole.shape, np.int64), np.arange(len(whole)), CUT * ONE
-        while todo.size:
-            drawn = noise.rounded_gaussian(ONE, todo.size * self.dimension).reshape(-1, self.dimension)
-            drawn = np.clip(drawn, -most, most)
-            there = (drawn * whole[todo]).sum(axis=1) >= cut
-            fits = there == inside[todo]
-            found[todo[fits]] = drawn[fits]
-            todo = todo[~fits]
-        return found
+    def draw(self, whole: Ints) -> Floats:
+        """Fine Gaussian vectors, whole numbers, in the cap of each direction or outside."""
+        inside = noise.bernoulli(self.chance, len(whole))
+        return caps.draw(self.cut, inside, whole, at_once=math.ceil(self.tries))
 
     def randomize(self, values: NDArray[Any]) -> Rows:
-        """A fine vector, in coarse steps."""
-        fine = self.draw(self.directions(values))
-        shift = FINE - COARSE
-        spread = np.asarray(noise.uniform(1 << shift, fine.size), dtype=np.int64).reshape(fine.shape)
-        return ((fine + spread) >> shift) + FAR
+        """A direction times √d, in coarse steps; floats are of what is private already."""
+        fine, shift = self.draw(self.directions(values)), FINE - COARSE
+        long = np.sqrt(np.einsum("ij,ij->i", fine, fine)) / (math.sqrt(self.dimension) * ONE)
+        whole = np.floor(fine / long[:, None] + 0.5).astype(np.int64)
+        spread = np.asarray(noise.uniform(1 << shift, whole.size), dtype=np.int64).reshape(whole.shape)
+        return np.asarray(np.clip(((whole + spread) >> shift) + FAR, 0, 2 * FAR - 1))
 
     # The server.
 
@@ -204,28 +189,23 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         """One for each entry."""
         return self.dimension
 
-    @cached_property
-    def longest(self) -> int:
-        """The square of the length that a report passes with 2^−60 at most, in coarse steps.
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Squares between which that of a report's length is, in coarse steps.
 
-        That of G is above d + 2√(dx) + 2x with e^{−x} at most (Laurent and Massart 2000). A report is at most
-        1/Q⁻ < 2^15 times likelier than G, and roundings add two steps to each entry.
+        An entry is less than a step from √d·2^10 times that of a direction: 1 − 2^−10 by random rounding and
+        2^−11 by that to the fine grid. Beyond 2^15 steps it is cut, which takes 32 standard deviations.
         """
-        x, d = 56, self.dimension
-        far = math.sqrt(d + 2 * math.sqrt(d * x) + 2 * x) * 2**COARSE + 2 * math.sqrt(d)
-        return int(far**2) + 1
+        return self.dimension * (2**COARSE - 1) ** 2, self.dimension * (2**COARSE + 1) ** 2
 
     def possible(self, rows: Rows) -> NDArray[np.bool_]:
-        """Those that are not cut anywhere, nor too long."""
-        whole = rows.astype(np.int64) - FAR
-        within = (np.abs(whole) <= CUT << COARSE).all(axis=1)
-        return np.asarray(within & ((whole**2).sum(axis=1) <= self.longest))
+        """Those that are as long as a direction."""
+        square, (least, most) = ((rows.astype(np.int64) - FAR) ** 2).sum(axis=1), self.lengths
+        return np.asarray((square >= least) & (square <= most))
 
     def adds_up(self, tally: Ints, count: int) -> bool:
-        """Where no entry is cut, and the sum is no longer than all reports together can be."""
-        most = (CUT << COARSE) * count
-        square = sum(each**2 for each in tally.tolist())
-        return tallies.between(tally, -most, most) and square <= count**2 * self.longest
+        """Where the sum is no longer than all reports together can be."""
+        return bool(sum(each**2 for each in tally.tolist()) <= count**2 * self.lengths[1])
 
     def tally(self, rows: Rows) -> Ints:
         """The sum, in coarse steps."""
@@ -233,7 +213,7 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
 
     def estimates(self, tally: Ints, count: int) -> Estimates:
         """The mean of each entry."""
-        scale = float(self.radius) / self.law.mean
+        scale = float(self.radius) / (math.sqrt(self.dimension) * self.law.mean)
         mean = tally / (count * 2**COARSE) * scale
         wide = scale * self.law.half_width(count, frequency.ALPHA)
         most, variance = float(self.radius), scale**2 * self.law.most_square / count
@@ -247,24 +227,23 @@ class PrivUnit(Randomizer, kind="privunit_gaussian"):
         return Estimates(columns, ("mean",), ("variances are the most that they can be",))
 
     def variance(self, *, users: int = 1) -> float:
-        """E‖error‖² of the mean of so many vectors of length `radius`, all entries together."""
-        own = (self.dimension - 1 + self.law.square) / self.law.mean**2 - 1
+        """At most E‖error‖² of the mean of so many vectors of length `radius`, all entries together."""
+        rounding = 2.0 ** (-2 * COARSE - 2) if self.dimension > 1 else 0.0
+        own = (1 + rounding) / self.law.mean**2 - 1
         return own * float(self.radius) ** 2 / users
 
     @property
     def tries(self) -> float:
         """Vectors that a device draws for a report, in the mean: thousands for a large ε."""
         cap = float(self.cap[0])
-        return float(self.chance) / cap + float(1 - self.chance) / (1 - cap)
+        return float(self.chance) / (2 * cap) + float(1 - self.chance) / (1 - cap)
 
     @staticmethod
     def calibrate(*, dimension: int, epsilon: Number, radius: Number = 1) -> PrivUnit:
-        """The γ of the least error, in steps of 1/256."""
+        """The cap of the least error, of those that one draw in 2^15 is in.
+
+        That binds from ε = 13.3 on with many entries, 14.5 with ten and 20.8 with three: from there the error
+        soon stops falling, and a smaller cap would have less, at more draws than a device can make.
+        """
         ratio, many = ratio_of(epsilon), numbers.count(dimension, "dimension", most=1 << 16)
-
-        def error(step: int) -> float:
-            law = tails.Tilted.of(step / 256, float(ratio))
-            return (many - 1 + law.square) / law.mean**2
-
-        best = min(range(256 * MOST_CUT + 1), key=error)
-        return PrivUnit(dimension=many, radius=radius, ratio=ratio, cut=Fraction(best, 256))
+        return PrivUnit(dimension=many, radius=radius, ratio=ratio, cut=caps.best(many, float(ratio)))

@@ -153,7 +153,8 @@ def test_what_only_flint_computes_says_so() -> None:
     from dalenius.arithmetic import rationals
     from dalenius.errors import MissingExtra
 
-    for refused in (rationals.absent, lambda: Real(2).bessel_i(Real(1), scaled=True)):
+    functions = (lambda: Real(2).bessel_i(Real(1), scaled=True), lambda: Real(1).beta_lower(1, 1))
+    for refused in (rationals.absent, *functions):
         with pytest.raises(MissingExtra, match="pip install python-flint"):
             refused()
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from contract import Seen, check_audit, check_json, check_law, check_loss, check_mechanism
 from measures import LISTED, VECTORS, named
-from scipy.stats import norm
+from scipy.special import betainc
 
 from dalenius.audits import audit
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import Estimator, PiecewiseResponse, PrivUnit, Randomizer
-from dalenius.local.privunit import ONE
 from dalenius.local.reports import HEAD
 from dalenius.mechanisms.mechanism import Law
 from dalenius.release import Release
@@ -33,12 +32,14 @@ class Along(Seen):
     def sample(self, value: object, size: int) -> np.ndarray:
         one = self.mechanism
         assert isinstance(one, PrivUnit)
-        fine = one.draw(one.directions(np.repeat(one.read([value]), size, axis=0)))[:, 0] / ONE
-        return np.sign(fine) * (np.abs(fine) >= float(one.cut))
+        fine = one.draw(one.directions(np.repeat(one.read([value]), size, axis=0)))
+        cosine = fine[:, 0] / np.sqrt((fine**2).sum(axis=1))
+        return np.sign(cosine) * (np.abs(cosine) >= float(one.cut))
 
 
 def along(one: PrivUnit) -> Along:
-    p, q = float(one.chance), float(norm.sf(float(one.cut)))
+    half = (one.dimension - 1) / 2
+    p, q = float(one.chance), float(betainc(half, half, (1 - float(one.cut)) / 2))
 
     def law(value: list[float]) -> Law:
         other = (1 - p) * q / (1 - q)

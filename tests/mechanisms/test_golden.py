@@ -121,7 +121,7 @@ MECHANISMS: dict[str, Mechanism] = {
         lower=-1, upper=1, ratio=Fraction(27, 10), steps=1024, width=621, blend=0.39
     ),
     "piecewise_response": PiecewiseResponse(lower=0.1, upper=2.5, ratio=3, steps=16, width=9),
-    "privunit_gaussian": PrivUnit(dimension=10, radius=0.5, ratio=3, cut=Fraction(3, 8)),
+    "privunit": PrivUnit(dimension=10, radius=0.5, ratio=3, cut=Fraction(3, 8)),
     "square_wave": SquareWave(lower=0, upper=1, ratio=3, bins=64, width=33),
     "tree_ranges": TreeRanges(
         domain=7, branching=4, oracles=(KaryResponse(domain=2, ratio=3), KaryResponse(domain=7, ratio=3))
