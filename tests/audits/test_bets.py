@@ -83,7 +83,7 @@ def coins(chances: tuple[float, float], size: int, seed: int) -> dict[str, tuple
 def test_wealth_on_what_the_claim_just_allows_reaches_its_need_no_oftener_than_it_may() -> None:
     """A coin that attains Pure(1), looked at after every batch: at risk 0.1, with alarm rate 1e-7."""
     chances = math.e / (1 + math.e), 1 / (1 + math.e)
-    wrong, runs = 0, 150
+    wrong, runs = 0, 80
     for run in range(runs):
         wealth = Wealth(Curve(Pure(1)), 0.1)
         past = coins(chances, 200, run)

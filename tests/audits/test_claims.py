@@ -172,9 +172,9 @@ def test_a_histogram_charged_for_one_row_is_found_under_replace() -> None:
 
 
 def test_what_is_right_is_accused_no_more_often_than_stated() -> None:
-    """Of 100 audits at confidence 0.9, no more than a binomial exceeds with probability 1e-7."""
+    """Of 60 audits at confidence 0.9, no more than a binomial exceeds with probability 1e-7."""
     mechanism = Opaque(Laplace(scale=1, sensitivity=Sensitivity(l0=3, l1=1), **WHOLE))
-    found = [audit(mechanism, trials=500, confidence=0.9) for _ in range(100)]
+    found = [audit(mechanism, trials=500, confidence=0.9) for _ in range(60)]
     wrong = sum(not one.holds for one in found)
     assert binom.sf(wrong - 1, len(found), 0.1) > ALARM
 

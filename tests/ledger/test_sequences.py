@@ -99,7 +99,7 @@ ASKED = st.lists(
 
 
 @given(asked=ASKED)
-@settings(max_examples=7)
+@settings(max_examples=4)
 def test_what_one_unit_loses_by_all_that_was_accepted_is_within_the_budget(asked: Any) -> None:
     """A unit is in one cell; each allowance holds over all cells together."""
     adversary = Adversary(opened())
@@ -124,7 +124,7 @@ def _alike(loss: Loss) -> Loss:
 
 
 @given(asked=ASKED)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_a_unit_that_moves_between_two_cells_is_within_the_budget_too(asked: Any) -> None:
     """Under replace: it may leave one cell and enter another, or change within one."""
     kinds = (Pure(0.3), Gaussian(20), Pure(0.1))

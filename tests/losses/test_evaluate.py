@@ -45,7 +45,7 @@ def survey(count: int, seed: int) -> None:
     assert not wide, wide
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_survey_meets_the_target_width(seed: int) -> None:
     """No exception, no warning, no NaN, and all within the target width."""
     survey(50, seed)

@@ -55,7 +55,7 @@ def no_more(less: Loss, more: Loss, delta: float) -> bool:
 
 
 @EACH
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(number=NUMBERS, count=st.integers(1, 3), delta=st.sampled_from([1e-3, 1e-6]))
 def test_more_compositions_never_cost_less(scheme: str, number: int, count: int, delta: float) -> None:
     one = SCHEMES[scheme](number)
@@ -64,7 +64,7 @@ def test_more_compositions_never_cost_less(scheme: str, number: int, count: int,
 
 
 @EACH
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(number=NUMBERS, other=NUMBERS)
 def test_composition_commutes(scheme: str, number: int, other: int) -> None:
     one = SCHEMES[scheme](number)
@@ -73,7 +73,7 @@ def test_composition_commutes(scheme: str, number: int, other: int) -> None:
 
 
 @EACH
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(number=NUMBERS, delta=st.sampled_from([1e-2, 1e-5]))
 def test_json_evaluates_the_same(scheme: str, number: int, delta: float) -> None:
     one = SCHEMES[scheme](number)
@@ -81,7 +81,7 @@ def test_json_evaluates_the_same(scheme: str, number: int, delta: float) -> None
     assert again == one and again.epsilon(delta) == one.epsilon(delta)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     scale=st.integers(1, 4),
     rates=st.tuples(st.integers(1, 20), st.integers(1, 20)).map(sorted),
@@ -113,7 +113,7 @@ def test_more_reporters_never_cost_more(n: list[int], local: int) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["poisson", "random_allocation", "square_root", "gnmax", "lnmax", "bands"])
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(number=NUMBERS, delta=st.sampled_from([1e-3, 1e-6]))
 def test_replace_costs_no_less_than_add_remove(scheme: str, number: int, delta: float) -> None:
     one = SCHEMES[scheme](number)

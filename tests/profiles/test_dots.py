@@ -69,7 +69,7 @@ def test_gaussian_shifts_compose_to_the_closed_form(mu: float, count: int, delta
     assert upper - lower <= 1e-6 * upper
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.floats(0.01, 3), st.integers(2, 40), st.floats(-1, 6))
 def test_delta_is_enclosed_at_any_epsilon(mu: float, count: int, share: float) -> None:
     at = share * mu * math.sqrt(count)
