@@ -24,6 +24,8 @@ ENCODING = "utf-8-sig"
 """Of all files: a mark at their beginning, as some programs write it, is no part of the text."""
 LONGEST = 2**31 - 1
 """Of a value: none is so long that the file is refused for it."""
+MOST_DIGITS = 100
+"""Of a number of people."""
 PROTOCOLS = {
     "kary": "k-ary randomized response",
     "hadamard": "Hadamard response",
@@ -281,12 +283,17 @@ def _counted(counts: Path) -> tuple[list[str], list[int]]:
     """Items and how many people have each: public, so what is wrong is said."""
     with counts.open(encoding=ENCODING, newline="") as file:
         rows = [row for row in csv.reader(file) if row]
-    body = rows if rows and rows[0][-1].strip().isdigit() else rows[1:]
-    if not body or not all(len(row) == 2 and row[1].strip().isdigit() for row in body):
+    body = rows if rows and _is_whole(rows[0][-1]) else rows[1:]
+    if not body or not all(len(row) == 2 and _is_whole(row[1]) for row in body):
         raise InvalidArgument(
             "The counts are not lines of an item and a number.", remedy="Write lines such as: Berlin,3700000"
         )
     return [row[0].strip() for row in body], [int(row[1]) for row in body]
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it is written in the digits 0 to 9, and not in others that int does not read."""
+    return text.strip().isascii() and text.strip().isdigit() and len(text) < MOST_DIGITS
 
 
 def _show(found: Release, names: list[str] | None, top: int, as_json: bool) -> None:

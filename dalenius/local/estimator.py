@@ -78,7 +78,11 @@ class Estimator:
         """Count these, and remember which they were."""
         alone = not self.count
         self.add(reports)
-        self._only = ref(reports) if alone else None
+        return self.counted(reports) if alone else self
+
+    def counted(self, reports: Reports) -> Estimator:
+        """Remember that it has these, and no others."""
+        self._only = ref(reports)
         return self
 
     def counts_only(self, reports: Reports) -> bool:
@@ -132,7 +136,7 @@ class Estimator:
         self._room(count)
         self.tally, self.count = self.tally + tally, self.count + count
         self.tainted |= tainted
-        self._only = None
+        self._only = None if count else self._only
         return self
 
     def _room(self, count: int) -> None:

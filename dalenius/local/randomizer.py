@@ -29,7 +29,7 @@ from dalenius.arithmetic import workprec
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import tallies
 from dalenius.local.estimator import Estimator
-from dalenius.local.reports import Format, Reports, Rows, check_format, settled
+from dalenius.local.reports import Format, Reports, Rows, check_format
 from dalenius.mechanisms.mechanism import Mechanism, Payer
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -110,7 +110,7 @@ class Randomizer(Mechanism):
         for start in range(0, len(read), step):
             part = self.randomize(read[start : start + step])
             rows[start : start + step] = part.reshape(-1, form.fields)
-        return Reports(form, settled(rows), tainted=noise.tainted())
+        return Reports.owned(form, rows, tainted=noise.tainted())
 
     # The server.
 

@@ -7,8 +7,10 @@ Types and shapes are facts of the schema, the same for all values; what is in th
 nothing here is refused by it. As what a column becomes in numpy may depend on whether a cell is missing, its
 type is that of no rows of it.
 
-Vectors are rows of one length, which is of the schema, too; an entry of a list that is no row is the zero
-vector. A list of nothing but numbers, or an array of one dimension that has no objects, is one person's row.
+Vectors are rows of one length, which is of an array's shape. An entry of a list, or of a column of objects or
+lists, is a person's: the zero vector where it is no row of that length, whatever it is instead. So a list of
+numbers is of as many people as it has, none of whom has a vector of two entries or more: the row of one
+person is [[0.6, 0.8]], or an array of numpy's of that length, of one dimension, and of numbers by its type.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -30,6 +33,8 @@ Floats = NDArray[np.float64]
 NUMERIC = "biuf"
 SCALAR = (Real, Decimal, np.bool_)
 """What a number alone is."""
+TEXT = (str, bytes, bytearray, memoryview)
+"""Sequences that are one value."""
 TEXTS = ("object", "category", "str", "string", "utf8", "large_string", "string_view")
 """What frames call their columns of texts, or of anything."""
 
@@ -65,10 +70,13 @@ def numeric_column(values: Any, what: str, remedy: str) -> list[Any] | Array:
 
 def vectors(values: Any, dimension: int) -> Floats:
     """Rows of so many numbers, a row for each person; what is in a cell and no number is 0."""
+    if isinstance(values, SCALAR) and dimension > 1:
+        raise _not_rows(dimension)
     given = _taken(values)
     if isinstance(given, list):
-        alone = given and all(isinstance(each, SCALAR) for each in given)
-        return rows([given] if alone else given, dimension)
+        return rows(given, dimension)
+    if not isinstance(values, np.ndarray) and len(getattr(values, "shape", (0,))) == 1:
+        return _of_column(values, given, dimension)
     if given.ndim not in (1, 2):
         raise _not_rows(dimension)
     kind = _kind(values, given)
@@ -76,45 +84,77 @@ def vectors(values: Any, dimension: int) -> Floats:
         return rows(list(given.tolist()), dimension)
     if kind not in NUMERIC:
         raise InvalidArgument("Vectors must be rows of numbers, by their type.", remedy="Convert them first.")
-    if given.shape != (0,) and given.shape[-1] != dimension:
+    alone = given.ndim == 1 and dimension == 1
+    if not alone and given.shape != (0,) and given.shape[-1] != dimension:
         raise _not_rows(dimension)
     if given.dtype.kind not in NUMERIC:
         given = np.array([number(cell) for cell in given.ravel().tolist()])
     return _finite(given, dimension)
 
 
-def rows(people: list[Any], dimension: int) -> Floats:
-    """A row for each entry, whatever it is: for one that is no row, zeros."""
-    try:
-        quick = np.asarray(people)
-    except (TypeError, ValueError, OverflowError):
-        quick = np.empty(0, object)
-    if quick.dtype.kind in NUMERIC and quick.shape == (len(people), dimension):
-        return _finite(quick, dimension)
-    split = [_cells(each, dimension) for each in people]
-    if any(len(cells) != dimension for cells in split):
+def _of_column(values: Any, given: Array, dimension: int) -> Floats:
+    """An entry for each person; a column of numbers, by its type, has no vectors of two entries or more."""
+    declared = np.asarray(getattr(values, "iloc", values)[:0])
+    kind = "O" if declared.ndim > 1 else declared.dtype.kind
+    if kind != "O" and (kind not in NUMERIC or dimension > 1):
         raise _not_rows(dimension)
-    return _finite(np.array([[number(cell) for cell in cells] for cells in split]), dimension)
+    return rows(_listed(values, given), dimension)
+
+
+def rows(people: list[Any], dimension: int) -> Floats:
+    """A row for each entry, whatever it is: for one that is no row of this length, zeros."""
+    found = _quick(people, dimension)
+    if found is None:
+        found = np.array([_row(each, dimension) for each in people], np.float64)
+    return _finite(found, dimension)
+
+
+def _quick(people: list[Any], dimension: int) -> Floats | None:
+    """All at once, to the same end, where all are lists of so many plain numbers, or arrays of one type."""
+    kinds = set(map(type, people))
+    if kinds == {np.ndarray}:
+        forms = {(each.shape, each.dtype) for each in people}
+        fit = len(forms) == 1 and people[0].shape == (dimension,) and people[0].dtype.kind in NUMERIC
+        return floats(np.array(people)) if fit else None
+    if not kinds <= {list, tuple} or set(map(len, people)) != {dimension}:
+        return None
+    try:
+        plain = set(map(type, chain.from_iterable(people))) <= {int, float}
+        return np.array(people, np.float64) if plain else None
+    except OverflowError:
+        return None
+
+
+def _row(entry: object, dimension: int) -> list[float]:
+    """By this entry alone; a number is one of a single cell."""
+    if isinstance(entry, SCALAR):
+        cells: list[Any] = [entry]
+    elif isinstance(entry, Sequence) and not isinstance(entry, TEXT):
+        cells = list(entry) if len(entry) == dimension else []
+    else:
+        cells = _array_cells(entry)
+    return [number(cell) for cell in cells] if len(cells) == dimension else [0.0] * dimension
+
+
+def _array_cells(entry: object) -> list[Any]:
+    """Those of an array of one dimension at most; hidden ones are none."""
+    if not hasattr(entry, "__array__"):
+        return []
+    try:
+        array = entry if isinstance(entry, np.ndarray) else np.asarray(entry)
+    except (TypeError, ValueError, RuntimeError):
+        return []
+    return list(array.reshape(-1).tolist()) if array.ndim < 2 else []
 
 
 def _finite(array: Array, dimension: int) -> Floats:
     return np.nan_to_num(floats(array).reshape(-1, dimension), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _cells(row: object, dimension: int) -> list[Any]:
-    """What a row has, none where it is a table; zeros for what is no row, which alone may be the one cell."""
-    if isinstance(row, list | tuple):
-        return list(row)
-    array = np.asarray(row) if hasattr(row, "__array__") else np.empty(())
-    if array.ndim:
-        return array.tolist() if array.ndim == 1 else []
-    return [row] if dimension == 1 else [0.0] * dimension
-
-
 def _not_rows(dimension: int) -> InvalidArgument:
     return InvalidArgument(
         f"Vectors have {dimension} entries, and people a row each.",
-        remedy=f"Pass an array of the shape (people, {dimension}), or ({dimension},) for one person.",
+        remedy=f"Pass an array of the shape (people, {dimension}), or [vector] for one person.",
     )
 
 
@@ -148,7 +188,7 @@ def _taken(values: Any) -> list[Any] | Array:
         )
     if isinstance(values, np.ndarray) or hasattr(values, "__array__"):
         return np.asarray(values)
-    if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray | memoryview):
+    if isinstance(values, Sequence) and not isinstance(values, TEXT):
         return list(values)
     raise InvalidArgument(
         f"Values of people come as a list, an array or a column, not as {type(values).__name__}.",

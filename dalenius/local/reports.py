@@ -68,18 +68,30 @@ class Reports:
     tainted: bool = False
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.rows)
-        if given.base is not None or given.flags.writeable:
-            # Of others, who may write to it later.
-            given = given.copy()
+        # Of others, who may write to them later.
+        self._hold(np.array(self.rows))
+
+    @staticmethod
+    def owned(form: Format, rows: Rows, tainted: bool = False) -> Reports:
+        """The same of rows that nobody else has, which are not copied."""
+        found = object.__new__(Reports)
+        for name, value in (("format", form), ("tainted", tainted)):
+            object.__setattr__(found, name, value)
+        found._hold(rows)
+        return found
+
+    def _hold(self, given: Rows) -> None:
+        """Check them, and keep them as what nobody writes to."""
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or not self._fits(given):
             raise InvalidArgument(
                 "These are not reports of this format.", remedy="Pass what randomizer.encode gave."
             )
         rows = np.ascontiguousarray(given.reshape(-1, self.format.fields), self.format.kind)
-        rows = rows.view()
-        rows.flags.writeable = False
-        object.__setattr__(self, "rows", rows)
+        rows.flags.writeable = given.flags.writeable = False
+        object.__setattr__(self, "rows", rows.view())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reports, (self.format, self.rows, self.tainted)
 
     def _fits(self, rows: Rows) -> bool:
         fields = 1 if rows.ndim == 1 else rows.shape[1]
@@ -99,12 +111,12 @@ class Reports:
 
     def __add__(self, other: Reports) -> Reports:
         check_format(other.format, self.format)
-        rows = settled(np.concatenate([self.rows, other.rows]))
-        return Reports(self.format, rows, self.tainted or other.tainted)
+        rows = np.concatenate([self.rows, other.rows])
+        return Reports.owned(self.format, rows, self.tainted or other.tainted)
 
     def take(self, order: NDArray[np.int64]) -> Reports:
         """Some of them, in this order."""
-        return Reports(self.format, settled(self.rows[order]), self.tainted)
+        return Reports(self.format, self.rows[order], self.tainted)
 
     def to_bytes(self) -> bytes:
         """The wire format."""
@@ -122,13 +134,7 @@ class Reports:
             raise InvalidArgument(
                 "These bytes do not hold as many reports as they say.", remedy="Send the reports again."
             )
-        return Reports(form, settled(_unpacked(view[HEAD.size :], count, form)))
-
-
-def settled(rows: Rows) -> Rows:
-    """The same rows, which nobody writes to any more: `Reports` does not copy them."""
-    rows.flags.writeable = False
-    return rows
+        return Reports.owned(form, _unpacked(view[HEAD.size :], count, form))
 
 
 def read_head(view: memoryview, magic: bytes, fingerprint: bytes) -> int:

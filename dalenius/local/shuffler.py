@@ -33,7 +33,7 @@ from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local.estimator import Estimator
 from dalenius.local.randomizer import Randomizer
-from dalenius.local.reports import Reports, check_format, settled
+from dalenius.local.reports import Reports, check_format
 from dalenius.local.sketch import Sketch
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.mechanism import risk
@@ -111,6 +111,17 @@ class Batch:
                 remedy="Ask that estimator, without the batch.",
             )
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: an estimator knows reports by which they are, and not what they are."""
+        kept = {name: value for name, value in vars(self).items() if name != "_unpaid"}
+        return kept | {"only": self.estimator is not None and self.estimator.counts_only(self.reports)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        only = kept["only"]
+        vars(self).update({name: value for name, value in kept.items() if name != "only"})
+        if only and self.estimator is not None:
+            self.estimator.counted(self.reports)
 
     @cached_property
     def _unpaid(self) -> Estimator:
@@ -193,7 +204,7 @@ class Shuffler:
     def _mixed(self, parts: list[Reports]) -> Reports:
         rows = np.concatenate([part.rows for part in parts])
         tainted = noise.tainted() or any(part.tainted for part in parts)
-        return Reports(self.randomizer.format, settled(rows[permutation(len(rows))]), tainted)
+        return Reports.owned(self.randomizer.format, rows[permutation(len(rows))], tainted)
 
     def _single(self) -> None:
         if self._process != os.getpid():

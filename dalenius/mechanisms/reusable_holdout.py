@@ -41,14 +41,17 @@ class ReusableHoldout(Single):
 
     def answer(self, mean: Fraction, total: int) -> Answer:
         """The same by its mean over the one and its sum over the other."""
+        gap = abs(total - self.mechanism.reference(mean))
         with self._lock:
             self._check(self._left)
-            above, *_ = self._round.answer(abs(total - self.mechanism.reference(mean)))
-            if not above:
-                return float(mean), None, None, False
-            self._left -= 1
-            self._round = self.mechanism.round.start()
-            self._tainted |= noise.tainted()
+            with self._change():
+                above, *_ = self._round.answer(gap)
+                if above:
+                    self._left -= 1
+                    self._round = self.mechanism.round.start()
+                    self._tainted |= noise.tainted()
+        if not above:
+            return float(mean), None, None, False
         found = self.mechanism.answer.release(total)
         value, low, high = (end / self.mechanism.records for end in (found.value, found.low, found.high))
         return value, low, high, True

@@ -6,6 +6,7 @@
     counter.value()                       a release with error bars; asked again, the same one
     counter.series(numbers)               each number a step of its own, and the values of all of them
     counter.save(path)                    from now on every value is on disk before it is given
+    counter.close()                       no value from now on: the file can be loaded again
 
 The noise of a step follows from a secret key and the number of the step. So a value asked for twice, or again
 after a crash, is the same value: nothing is charged or told anew. Whoever sees the memory of a counter, or
@@ -54,6 +55,7 @@ class Counter(Single):
             None if mechanism.most is None else Participants(mechanism.separation, mechanism.most)
         )
         self._keeper: Keeper | None = None
+        self._closed = False
 
     @property
     def steps(self) -> int:
@@ -98,7 +100,7 @@ class Counter(Single):
             return self._released(self._last, self._steps, listed=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keep the session in a file, mode 0600 and secret, before every value that is given from now on."""
+        """Keep the session in a new file, mode 0600 and secret, before every value that is given from now."""
         with self._lock:
             self._single()
             if self._keeper is not None:
@@ -108,6 +110,15 @@ class Counter(Single):
                 )
             self._keeper = Keeper.open(path)
             self._keep()
+
+    def close(self) -> None:
+        """Give the file up, if it is kept in one, so that it can be loaded again; no value is given after."""
+        if self._process != os.getpid():
+            self._ended()
+            return
+        with self._lock:
+            self._closed = True
+            self._ended()
 
     @property
     def entry(self) -> Entry | None:
@@ -198,6 +209,8 @@ class Counter(Single):
 
     def _single(self) -> None:
         self._check(1)
+        if self._closed:
+            raise InvalidArgument("This counter is closed.", remedy=self.again)
 
     def _keep(self) -> None:
         if self._keeper is not None and self._keeper.steps != self._steps:

@@ -110,7 +110,10 @@ class PanPrivateDensity(Mechanism, kind="pan_private_density"):
         }
         made = self._released(columns, ("value",), unit)
         note = f"{self.answers} answers in each of {self.intrusions + 1} phases; the table is private too"
-        return replace(made, receipt=replace(made.receipt, bounds=(note, "a unit is one item")))
+        # Its noise is of the operating system's, also within a seed.
+        return replace(
+            made, receipt=replace(made.receipt, bounds=(note, "a unit is one item"), tainted=False)
+        )
 
     def error(self, alpha: Number = 1 - CONFIDENCE) -> float | None:
         """Half of the risk for the bits, half for the answer."""

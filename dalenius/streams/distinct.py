@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.arithmetic import workprec
-from dalenius.errors import NotSound
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
@@ -65,6 +65,11 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         numbers.count(self.buckets, "buckets", most=2**20)
         numbers.count(self.levels, "levels", most=40)
         numbers.count(self.salt, "salt", least=0)
+        if self.buckets == self.levels == 1:
+            raise InvalidArgument(
+                "One bit alone tells whether there was an item, and not how many.",
+                remedy="Pass more buckets or levels, such as buckets=1024.",
+            )
 
     @cached_property
     def flip(self) -> Fraction:
@@ -97,8 +102,8 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         session.add(value)
         return session.value()
 
-    def released(self, sketches: Any, unit: Unit | None) -> Release:
-        """The estimates of flipped sketches, with error bars."""
+    def released(self, sketches: Any, unit: Unit | None, *, tainted: bool | None = None) -> Release:
+        """The estimates of flipped sketches, with error bars; `tainted` where a seed flipped them."""
         pairs = [self.estimate(sketch) for sketch in sketches]
         columns = {
             "value": [n for n, _ in pairs],
@@ -107,7 +112,8 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         }
         found = self._released(columns, ("value",), unit)
         note = "one release of the sketch; a unit is one item, however often it appears"
-        return replace(found, receipt=replace(found.receipt, bounds=(note,)))
+        drawn = found.receipt.tainted if tainted is None else tainted
+        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=drawn))
 
     def places(self, items: Any) -> NDArray[np.int64]:
         """The bit of each item."""
@@ -171,9 +177,10 @@ class DistinctSketch(Single):
         self.mechanism, self.unit, self._stamp = mechanism, unit, stamp
         self._bits = np.zeros(mechanism.buckets * mechanism.levels, np.bool_)
         self._flipped: NDArray[np.bool_] | None = None
+        self._tainted = False
 
     def add(self, items: Any) -> None:
-        """Items that appear, texts or whole numbers; after the release there is no adding."""
+        """Items that appear, texts, bytes or whole numbers; all else is one item. Not after the release."""
         places = self.mechanism.places(items)
         with self._lock:
             self._check(1)
@@ -191,6 +198,7 @@ class DistinctSketch(Single):
             self._check(1)
             if self._flipped is None:
                 with self._change():
-                    self._flipped = self.mechanism.flipped(self._bits)
+                    self._flipped, self._tainted = self.mechanism.flipped(self._bits), noise.tainted()
                     self._bits[:] = False
-            return self._stamp(self.mechanism.released([self._flipped], self.unit))
+            found = self.mechanism.released([self._flipped], self.unit, tainted=self._tainted)
+            return self._stamp(found)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 LENGTHS = {"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 """Seconds of a step."""
 MOST_STEPS = 10**6
+LONGEST = 2**31 - 1
+"""Of a field."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +79,47 @@ def _moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def check_columns(path: Path, time: str, unit: str | None = None) -> None:
+    """Refuse a file that cannot be read, or whose header lacks a column: before anything is paid for."""
+    with _rows(path) as rows:
+        _known(rows, time, unit)
+
+
 def read_events(path: Path, clock: Clock, time: str, unit: str | None = None) -> list[list[str]]:
     """For each step the units of its events, in the order of the file; without units, empty texts."""
-    raw = path.read_bytes()
-    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
+    found: list[list[str]] = [[] for _ in range(clock.steps)]
+    with _rows(path) as rows:
+        _known(rows, time, unit)
+        for row in rows:
+            step = clock.step(row[time] or "")
+            if step is not None:
+                found[step].append("" if unit is None else row[unit] or "")
+    return found
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[csv.DictReader[str]]:
+    """The rows of a file, of which none is read before it is asked for."""
     # A long field is one that is left out, or a long name, and no reason to stop.
-    before = csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    before = csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        return _sorted(csv.DictReader(io.StringIO(text, newline="")), clock, time, unit)
-    except csv.Error:
-        raise InvalidArgument("The file is no CSV.", remedy="Write it as one, in UTF-8.") from None
+        with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+            yield csv.DictReader(file)
+    except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
+        raise InvalidArgument(
+            "The file is no CSV, or is cut short.", remedy="Write it as one, in UTF-8."
+        ) from None
     finally:
         csv.field_size_limit(before)
 
 
-def _sorted(rows: csv.DictReader[str], clock: Clock, time: str, unit: str | None) -> list[list[str]]:
-    """The units of each step."""
+def _known(rows: csv.DictReader[str], time: str, unit: str | None) -> None:
     missing = {name for name in (time, unit) if name is not None} - set(rows.fieldnames or ())
     if missing:
         raise InvalidArgument(
             f"There is no column {sorted(missing)[0]!r} in the file.", remedy="Name one of its header."
         )
-    found: list[list[str]] = [[] for _ in range(clock.steps)]
-    for row in rows:
-        step = clock.step(row[time] or "")
-        if step is not None:
-            found[step].append("" if unit is None else row[unit] or "")
-    return found
 
 
 def counted(counter: Counter, steps: list[list[str]]) -> Release:

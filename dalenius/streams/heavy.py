@@ -43,11 +43,14 @@ from dalenius.mechanisms.mechanism import Mechanism, Payer, Stamp
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
+from dalenius.streams.cells import cells
 from dalenius.streams.participants import whom_of_events
 
 EVENTS = "Count units by item in a table, with bounds for each; or charge an account without a column."
 LEAST_DELTA, LEAST_EPSILON = Fraction(1, 10**200), Fraction(1, 10**9)
 """The threshold is computed in floats, in which these are far from zero."""
+MOST_BITS = 2048
+"""Of a whole number; a longer one counts as no text. Python may refuse to write more than 640 digits."""
 Key = tuple[int, str]
 """Dummies (0, number) before items (1, text): keys are ordered."""
 
@@ -126,13 +129,16 @@ class HeavyHitters(Mechanism, kind="heavy_hitters"):
         session.add(value)
         return session.value()
 
-    def released(self, pairs: Iterable[tuple[str, int]], unit: Unit | None) -> Release:
-        """Items with their noisy counters, the largest first."""
+    def released(
+        self, pairs: Iterable[tuple[str, int]], unit: Unit | None, *, tainted: bool | None = None
+    ) -> Release:
+        """Items with their noisy counters, the largest first; `tainted` where a seed drew the noise."""
         rows = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
         columns: dict[str, list[Any]] = {"item": [item for item, _ in rows], "count": [n for _, n in rows]}
         found = self._released(columns, ("count",), unit)
         note = f"one release of {self.counters} counters, from {self.threshold} on; event level"
-        return replace(found, receipt=replace(found.receipt, bounds=(note,)))
+        drawn = found.receipt.tainted if tainted is None else tainted
+        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=drawn))
 
     def noisy(self, counts: dict[Key, int]) -> list[tuple[str, int]]:
         """The counters that reach the threshold, with their noise."""
@@ -156,21 +162,30 @@ class HeavyHitters(Mechanism, kind="heavy_hitters"):
         return ["a"] * many, ["a"] * (many + 1)
 
 
+def _text(cell: object) -> str:
+    """By its type and its own value: no event is refused, and none changes what another counts as."""
+    if isinstance(cell, str):
+        return str(cell)
+    if not isinstance(cell, int | np.integer) or isinstance(cell, bool):
+        return ""
+    whole = int(cell)
+    return str(whole) if whole.bit_length() <= MOST_BITS else ""
+
+
 class HeavySketch(Single):
     """A session of `HeavyHitters`. Until it is released the sketch is as secret as the data."""
 
     def __init__(self, mechanism: HeavyHitters, unit: Unit | None, stamp: Stamp) -> None:
         super().__init__()
         self.mechanism, self.unit, self._stamp = mechanism, unit, stamp
-        self._sketch, self._found = MisraGries(mechanism.counters), None
+        self._sketch, self._found, self._tainted = MisraGries(mechanism.counters), None, False
 
     _found: list[tuple[str, int]] | None
 
-    def add(self, items: str | Iterable[str]) -> None:
-        """Events: one text or many, in their order."""
-        listed = [items] if isinstance(items, str) else list(items)
-        if not all(isinstance(item, str) for item in listed):
-            raise InvalidArgument("Items must be texts.", remedy="Convert them to text first.")
+    def add(self, items: Any) -> None:
+        """Events: one text or many, in their order; whole numbers as their digits, all else as no text."""
+        given = cells(items, "iuUTO", "Items must be texts", "Convert them to text first.")
+        listed = [_text(cell) for cell in (given if isinstance(given, list) else given.tolist())]
         with self._lock:
             self._check(1)
             if self._found is not None:
@@ -188,5 +203,5 @@ class HeavySketch(Single):
             self._check(1)
             if self._found is None:
                 with self._change():
-                    self._found = self.mechanism.noisy(self._sketch.counts)
-            return self._stamp(self.mechanism.released(self._found, self.unit))
+                    self._found, self._tainted = self.mechanism.noisy(self._sketch.counts), noise.tainted()
+            return self._stamp(self.mechanism.released(self._found, self.unit, tainted=self._tainted))

@@ -109,7 +109,8 @@ class PanPrivateCount(Mechanism, kind="pan_private_count"):
         }
         found = self._released(columns, ("value",), unit)
         notes = (f"one charge for all answers of up to {self.horizon} steps", BOUND, "event level")
-        return replace(found, receipt=replace(found.receipt, bounds=notes))
+        # Its noise is of the operating system's, also within a seed.
+        return replace(found, receipt=replace(found.receipt, bounds=notes, tainted=False))
 
     def reach(self, noises: int, outputs: int, alpha: Fraction) -> float:
         """How far off a sum of so many ξ and η is with probability at most `alpha`."""

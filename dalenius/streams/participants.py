@@ -22,6 +22,10 @@ from dalenius.losses.loss import Loss
 from dalenius.mechanisms.above_threshold import whom_for
 from dalenius.mechanisms.mechanism import Payer
 from dalenius.privacy.unit import Unit
+from dalenius.streams.cells import cells
+
+NOBODY = ""
+"""The unit of all events that name none."""
 
 
 class Participants:
@@ -43,17 +47,23 @@ class Participants:
 
 
 def names(units: object, size: int) -> list[Hashable]:
-    """The units of a batch, texts or whole numbers, one for each number of it."""
-    listed = units.tolist() if isinstance(units, np.ndarray) else units
-    several = list(listed) if isinstance(listed, list | tuple) else [listed]
-    several = [int(unit) if isinstance(unit, np.integer) else unit for unit in several]
-    kinds = {type(unit) for unit in several}
-    if len(several) != size or not kinds <= {str, int}:
+    """The units of a batch, one for each number of it: texts or whole numbers, of which 1 and "1" are two.
+
+    Events whose unit is missing, or neither, are all of one unit: no batch is refused for what a cell holds.
+    """
+    given = cells(units, "iuUTO", "Units must be texts or whole numbers", "Convert them to text first.")
+    several = [_name(unit) for unit in (given if isinstance(given, list) else given.tolist())]
+    if len(several) != size:
         raise InvalidArgument(
-            "unit must name whose each number is, by a text or a whole number.",
-            remedy="Pass one name, or as many as there are numbers.",
+            "unit must name whose each number is.", remedy="Pass one name, or as many as there are numbers."
         )
     return several
+
+
+def _name(unit: object) -> Hashable:
+    if isinstance(unit, str):
+        return str(unit)
+    return int(unit) if isinstance(unit, int | np.integer) and not isinstance(unit, bool) else NOBODY
 
 
 def whom_of_items(

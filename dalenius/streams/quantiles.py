@@ -12,8 +12,10 @@ with G_j − r_j ≥ 0 are around the true bin with probability 1 − α: that i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -25,12 +27,13 @@ from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
+from dalenius.streams.cells import cells
 from dalenius.streams.counter import Counter
 from dalenius.streams.sums import ContinualSum, quantile
 
 LEVELS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
-FAR = 10**301
-"""Beyond any end of bins."""
+NUMBERS = ("biufO", "values must be numbers", "Convert them to float64 first.")
+"""What is read: the kinds of numpy's types, and the refusal of others."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,10 @@ class StreamQuantiles:
         return QuantileStream(self, self.counts.start(account, unit=unit, by=by, purpose=purpose))
 
     def bins(self, values: Any) -> Any:
-        """The bin of each number; NaN counts in the first."""
-        array, lower, upper = np.atleast_1d(np.asarray(values)), float(self.lower), float(self.upper)
-        if array.dtype == object and all(_is_number(value) for value in array.flat):
-            array = np.array([_near(value) for value in array.flat], np.float64)
-        if array.dtype.kind not in "iuf":
-            raise InvalidArgument("values must be numbers.", remedy="Convert them to float64 first.")
-        with np.errstate(over="ignore"):
+        """The bin of each number; NaN, and what is in a list and no number, counts in the first."""
+        given, lower, upper = cells(values, *NUMBERS), float(self.lower), float(self.upper)
+        array = _numbers(given) if isinstance(given, list) else given
+        with np.errstate(over="ignore", invalid="ignore"):
             array = np.clip(np.nan_to_num(array.astype(np.float64), nan=lower), lower, upper)
         places = np.floor((array - lower) / ((upper - lower) / self.counts.width))
         return np.clip(places, 0, self.counts.width - 1).astype(np.int64)
@@ -75,13 +75,26 @@ class StreamQuantiles:
         return np.linspace(float(self.lower), float(self.upper), self.counts.width + 1)[1:]
 
 
-def _near(value: Any) -> Any:
-    """A whole number of any size as one that a float can be near."""
-    return max(-FAR, min(FAR, value)) if isinstance(value, int) else value
+def _numbers(given: list[Any]) -> Floats:
+    """Each cell as a float: all at once where they are of types that go over one by one."""
+    if set(map(type, given)) <= {int, float}:
+        try:
+            return np.array(given, np.float64)
+        except OverflowError:
+            pass
+    return np.array([_number(cell) for cell in given], np.float64)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+def _number(cell: object) -> float:
+    """A number of any size as a float; what is none is NaN."""
+    if not isinstance(cell, int | float | Fraction | Decimal | np.integer | np.floating | np.bool_):
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
 
 
 class QuantileStream:

@@ -6,11 +6,12 @@ once `save` was called the state is written before each value is given: written 
 renamed over the old one, and the folder synchronized. Whatever was given is on disk, and `load` goes on from
 there: `steps` says from which step on numbers have to be sent again, none of which was ever part of a value.
 
-A second process cannot load while the first lives, and no state that is older than the last value is gone on
-from: `locking`. A copy of both files is another matter: nothing tells which of the two went on. The
-noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that draws other noise
-for the same key is refused, since a step would have two noises. The file holds the key, the sums and, where
-units are bounded, who took part, in plain text: mode 0600, as secret as the data.
+No file that is there is saved over: it may be the state of another counter whose process has ended. A counter
+that is closed, or gone, gives its file up; none can load while another has it, and no state that is older
+than the last value is gone on from: `locking`. A copy of both files is another matter: nothing tells which of
+the two went on. The noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that
+draws other noise for the same key is refused, since a step would have two noises. The file holds the key, the
+sums and, where units are bounded, who took part, in plain text: mode 0600, as secret as the data.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
@@ -62,15 +65,25 @@ class Watched:
 
 
 class Keeper:
-    """The file of a counter, locked."""
+    """The file of a counter, locked for as long as the counter is there."""
 
     def __init__(self, lock: Lock) -> None:
         self.path, self._lock, self.steps = lock.path, lock, -1
+        self._end = finalize(self, lock.close)
+        # At exit a thread may still write; the file is given up as the process ends.
+        self._end.atexit = False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Keeper:
-        """Lock a file that may not be there yet."""
-        return cls(Lock.taken(path, OWNER, new=True))
+        """Lock a file that is not there yet: one that is may be the only state of another counter."""
+        _vacant(Path(path))
+        found = cls(Lock.taken(path, OWNER, new=True))
+        try:
+            _vacant(found.path)
+        except BaseException:
+            found.close()
+            raise
+        return found
 
     def write(self, counter: Counter) -> None:
         """All or nothing; then the step is noted, before its value is given."""
@@ -87,7 +100,7 @@ class Keeper:
 
     def close(self) -> None:
         """Give up the lock."""
-        self._lock.close()
+        self._end()
 
 
 def load(path: str | os.PathLike[str]) -> Counter:
@@ -101,6 +114,14 @@ def load(path: str | os.PathLike[str]) -> Counter:
     except BaseException:
         lock.close()
         raise
+
+
+def _vacant(path: Path) -> None:
+    if path.exists():
+        raise NotSound(
+            "There is a file of this name already, which may be the state of another counter.",
+            remedy="Choose another file, or go on with the counter that is kept there: streams.load(path).",
+        )
 
 
 def _watched(counter: Counter) -> Watched:

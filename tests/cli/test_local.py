@@ -237,6 +237,15 @@ def test_bad_input_is_refused_in_words(
     assert (code, out) == (2, "") and says in err and "Traceback" not in err
 
 
+@pytest.mark.parametrize("number", ["²", "٣", "1.5", "-1", "", "9" * 5000])
+def test_counts_are_in_plain_digits(run: Run, tmp_path: Path, number: str) -> None:
+    path = tmp_path / "c.csv"
+    for lines in (f"b,{number}\na,3\nc,{number}\n", f"a,3\nb,{number}\n"):
+        path.write_text(lines)
+        code, out, err = run("local", "simulate", str(path), "--epsilon", "1")
+        assert (code, out) == (2, "") and "Berlin,3700000" in err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_documented_and_has_one_sentence_of_help(run: Run, command: str) -> None:
     assert f"dalenius local {command}" in DOCUMENTATION.read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dalenius.errors import InvalidArgument
 from dalenius.local import (
@@ -24,6 +27,7 @@ from dalenius.local import (
     Randomizer,
     Rappor,
     SquareWave,
+    reading,
 )
 from dalenius.local.items import read_items
 from dalenius.local.strings import read_strings
@@ -159,14 +163,20 @@ def test_vectors_are_rows_and_people_are_not_mixed() -> None:
         np.ones((3, 2)),
         np.ones(6),
         np.ones((1, 1, 3)),
-        [[1, 0]],
-        [row, [1]],
+        0.5,
+        pd.Series(row),
     ):
         with pytest.raises(InvalidArgument, match="3 entries") as refusal:
             VECTORS.encode(bad)
         assert "(people, 3)" in refusal.value.remedy
     frame = pd.DataFrame([row, row])
-    for good, many in ((row, 1), (np.array(row), 1), ([row, row], 2), (frame, 2), (pd.Series([row, row]), 2)):
+    for good, many in (
+        ([row], 1),
+        (np.array(row), 1),
+        ([row, row], 2),
+        (frame, 2),
+        (pd.Series([row, row]), 2),
+    ):
         assert VECTORS.read(good).tolist() == [row] * many
     assert len(VECTORS.encode([])) == len(VECTORS.encode(np.empty((0, 3)))) == 0
     for bad in (
@@ -174,8 +184,9 @@ def test_vectors_are_rows_and_people_are_not_mixed() -> None:
         np.empty((0, 2)),
         np.array(1.0),
         np.array(None),
-        [[], []],
-        [np.ones((1, 3))],
+        pl.Series([1, None, 1]),
+        pd.Series([1, None, 1], dtype="Int64"),
+        pa.array([True, None, True]),
     ):
         with pytest.raises(InvalidArgument, match="3 entries"):
             VECTORS.encode(bad)
@@ -194,7 +205,8 @@ def test_cells_of_vectors_are_numbers_or_zero() -> None:
 def test_entries_that_are_no_vectors_are_zeros() -> None:
     """Each is a person's, whatever the others are."""
     row, zeros = [0.6, 0.0, -0.8], [0, 0, 0]
-    for odd in (None, "x", math.nan, np.float64(1), object(), {}, pd.NA):
+    tables = [], [1.0], [1, 2, 3, 4], np.ones((1, 3)), np.array(1.0), np.ones(2), range(10**9), np.ma.masked
+    for odd in (None, "x", "abc", math.nan, np.float64(1), 0.5, object(), {}, {1, 2, 3}, pd.NA, *tables):
         assert VECTORS.read([row, odd]).tolist() == [row, zeros]
         assert VECTORS.read(pd.Series([odd, row], dtype=object)).tolist() == [zeros, row]
         assert VECTORS.read([None, odd]).tolist() == [zeros] * 2
@@ -204,17 +216,46 @@ def test_entries_that_are_no_vectors_are_zeros() -> None:
         for rows in ([row, row], [row, None], [None, None], [row, [0.6, 0.0, None]]):
             assert len(VECTORS.read(pl.Series(rows, dtype=kind))) == 2
             assert len(VECTORS.read(pl.Series(rows, dtype=kind).to_arrow())) == 2
-    for flat in (
-        pl.Series([1, None, 1]),
-        pd.Series([1, None, 1], dtype="Int64"),
-        pa.array([True, None, True]),
-    ):
-        assert VECTORS.read(flat).tolist() == [[1, 0, 1]]
     for cells in ([1, 2, 3], [1, 2, None]):
         assert VECTORS.read(pl.Series(cells).cast(pl.Decimal(9, 2))).tolist() == [zeros] * 3
     one = PrivUnit.calibrate(dimension=1, epsilon=4)
     assert one.read_one(0.5).tolist() == one.read_one([0.5]).tolist() == [[0.5]]
     assert one.read_one(None).tolist() == [[0]]
+    for flat in (
+        [0.5, None, 0.3],
+        [[0.5], [], (0.3,)],
+        pd.Series([0.5, None, 0.3]),
+        pa.array([0.5, None, 0.3]),
+    ):
+        assert one.read(flat).tolist() == [[0.5], [0], [0.3]]
+    assert one.read(np.array([0.5, 0.3])).tolist() == one.read([0.5, 0.3]).tolist() == [[0.5], [0.3]]
+
+
+PLAIN = st.one_of(
+    st.floats(), st.integers(-(10**400), 10**400), st.booleans(), st.none(), st.text(max_size=2)
+)
+ODD = st.sampled_from(
+    [np.ma.masked, 1j, pd.NA, Decimal("sNaN"), np.float32(0.5), np.datetime64("NaT"), [1.0]]
+)
+ROW = st.lists(st.one_of(PLAIN, ODD), max_size=4)
+PERSON = st.one_of(
+    st.lists(st.floats(-1, 1), min_size=2, max_size=2),
+    ROW,
+    ROW.map(tuple),
+    PLAIN,
+    ODD,
+    st.lists(st.floats(), max_size=3).map(np.array),
+    st.just(np.ma.array([0.5, 0.6], mask=[False, True])),
+)
+
+
+@given(st.lists(PERSON, max_size=4), st.lists(PERSON, max_size=4), st.integers(1, 2))
+def test_a_person_is_read_alike_whoever_else_is_there(first: list[Any], second: list[Any], size: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both = reading.vectors(first + second, size)
+        apart = [reading.vectors(people, size).tolist() for people in (first, second)]
+        assert both.tolist() == apart[0] + apart[1] and both.shape == (len(first + second), size)
 
 
 def test_no_value_fails_or_warns() -> None:

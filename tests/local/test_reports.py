@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import struct
 
 import numpy as np
@@ -128,12 +130,18 @@ def test_reports_are_not_the_buffer_they_came_in() -> None:
     ones, wide = np.ones((4, 1), np.uint8), np.ones((4, 2), np.uint8)
     seen = ones.view()
     seen.flags.writeable = False
-    sent = [
-        Reports(form, rows) for rows in (ones, ones[:, 0], seen, wide[:, :1], np.broadcast_to(ones, (4, 1)))
-    ]
-    ones[:], wide[:] = 7, 7
-    for reports in sent:
+    locked = np.ones((4, 1), np.uint8)
+    locked.flags.writeable = False
+    given = (ones, ones[:, 0], seen, wide[:, :1], np.broadcast_to(ones, (4, 1)), locked)
+    sent = [Reports(form, rows) for rows in given]
+    locked.flags.writeable = True
+    ones[:], wide[:], locked[:] = 7, 7, 7
+    for reports in (*sent, *map(copy.deepcopy, sent), *map(copy.copy, sent)):
         assert reports.rows.max() == 1 and not reports.rows.flags.writeable
-    # Rows that nobody writes to are not copied.
-    own = module.settled(np.ones((4, 1), np.uint8))
-    assert np.shares_memory(Reports(form, own).rows, own)
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            reports.rows.flags.writeable = True
+    again = pickle.loads(pickle.dumps(Reports(form, np.ones(3, np.uint8), tainted=True)))
+    assert again.tainted and again.rows.tolist() == [[1]] * 3
+    # Rows that nobody else has are not copied.
+    own = np.ones((4, 1), np.uint8)
+    assert np.shares_memory(Reports.owned(form, own).rows, own) and not own.flags.writeable

@@ -271,3 +271,33 @@ def test_what_is_wrong_is_refused() -> None:
         with pytest.raises(InvalidArgument):
             Shuffler(ORACLE, minimum=100).add(bad)
     assert isinstance(other, Reports)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))])
+@pytest.mark.parametrize("given", [False, True], ids=["its own", "into another"])
+def test_a_copy_of_a_batch_tells_the_same_once_it_was_asked(way: Any, given: bool) -> None:
+    batch = Shuffler(ORACLE, minimum=100).add(ORACLE.encode(np.arange(1000) % 4)).batch()
+    batch = batch.into(ORACLE.estimator()) if given else batch
+    told = batch.estimate()
+    copied = way(batch)
+    assert copied.estimate() == told == batch.estimate()
+    if given:
+        copied.estimator.add(ORACLE.encode([1]))
+        with pytest.raises(NotSound, match="Other reports"):
+            copied.estimate()
+        with pytest.raises(NotSound, match="Other reports"):
+            way(copied).estimate()
+
+
+def test_no_reports_are_no_other_reports() -> None:
+    batch = Shuffler(ORACLE, minimum=100).add(ORACLE.encode(np.arange(1000) % 4)).batch()
+    counting = ORACLE.estimator()
+    batch = batch.into(counting)
+    told = batch.estimate()
+    counting.merge(ORACLE.estimator())
+    counting.add(ORACLE.encode([]))
+    counting.fill(ORACLE.encode([]))
+    assert batch.estimate() == told
+    counting.merge(ORACLE.estimator().add(ORACLE.encode([1])))
+    with pytest.raises(NotSound, match="Other reports"):
+        batch.estimate()

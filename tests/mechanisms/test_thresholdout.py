@@ -198,3 +198,17 @@ def test_a_session_is_one_charge_and_keeps_the_taint_of_its_start() -> None:
         session.left = 5
     with pytest.raises(RelationMismatch):
         mechanism.start(unit=Unit("person"))
+
+
+def test_a_session_that_was_stopped_midway_gives_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = small(overfits=5).start()
+
+    def stopped(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session._round, "answer", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        session.ask(query(9))
+    monkeypatch.undo()
+    with pytest.raises(NotSound, match="in the middle of a change"):
+        session.ask(query(3))

@@ -122,3 +122,51 @@ def test_a_long_field_is_read_like_any_other(tmp_path: Path) -> None:
     clock = Clock.of("2026-01-01", "2026-01-03", "day")
     assert read_events(path, clock, "when", "who") == [[long], ["ben"]]
     assert csv.field_size_limit() == limit
+
+
+CLOCK = ("--from", "2026-01-01", "--to", "2026-01-05", "--epsilon", "1")
+
+
+@pytest.mark.parametrize("option", ["--most", "--separation"])
+def test_bounds_of_units_are_refused_without_units(
+    option: str, source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(str(source), "--time", "when", *CLOCK, option, "1", monkeypatch=monkeypatch) == 2
+    assert "--unit-column person" in capsys.readouterr().err
+
+
+def test_the_command_says_what_is_protected(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(source), "--time", "when", *CLOCK]
+    assert run(*words, monkeypatch=monkeypatch) == 0
+    assert "event level" in capsys.readouterr().out
+    assert run(*words, "--unit-column", "who", monkeypatch=monkeypatch) == 0
+    assert "each unit at 1 steps at most" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", ["no file", "no column", "no unit", "no CSV"])
+def test_nothing_is_charged_for_a_file_that_cannot_be_counted(
+    wrong: str, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = source.with_name("all.ledger")
+    ledger = Ledger(where)
+    time, unit = "hour" if wrong == "no column" else "when", "whom" if wrong == "no unit" else "who"
+    account = ledger.open("people", unit=Unit("person", unit), budget=Budget(epsilon=2, delta=1e-5))
+    if wrong == "no file":
+        source.unlink()
+    packed = source.with_name("events.csv.gz")
+    packed.write_bytes(b"no archive")
+    file = packed if wrong == "no CSV" else source
+    words = [str(file), "--time", time, *CLOCK, "--unit-column", unit, "--charge", str(where), "people"]
+    assert run(*words, monkeypatch=monkeypatch) == 2
+    assert float(account.spent) == 0
+
+
+def test_a_ledger_mistyped_is_not_made(
+    source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = source.with_name("al.ledger")
+    charged = ("--charge", str(where), "people")
+    assert run(str(source), "--time", "when", *CLOCK, *charged, monkeypatch=monkeypatch) == 2
+    assert not where.exists() and "There is no ledger" in capsys.readouterr().err

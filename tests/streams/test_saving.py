@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -219,8 +220,9 @@ def test_an_older_state_is_refused(tmp_path: Path) -> None:
 def test_a_state_of_another_counter_is_refused(tmp_path: Path) -> None:
     first = kept(tmp_path)
     text = (tmp_path / "state").read_text()
-    first._keeper.close()
-    kept(tmp_path, 1)._keeper.close()
+    first.close()
+    (tmp_path / "state").unlink()
+    kept(tmp_path, 1).close()
     (tmp_path / "state").write_text(text)
     with pytest.raises(NotSound, match="not that of its counter"):
         load(tmp_path / "state")
@@ -265,3 +267,53 @@ def test_what_a_killed_write_left_is_removed(tmp_path: Path) -> None:
     load(tmp_path / "state")
     names = sorted(os.listdir(tmp_path))
     assert names == [".state.more.abcd_123.part", "state", "state.lock"]
+
+
+def test_no_state_is_saved_over(tmp_path: Path) -> None:
+    """The process of the other has ended, and its file is all that is left of it."""
+    ran = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path / "state"), "after"], capture_output=True)
+    assert ran.returncode == 9
+    before = [(tmp_path / name).read_bytes() for name in ("state", "state.lock")]
+    other = TreeSum(scale=6).start()
+    other.add(1)
+    with pytest.raises(NotSound, match="another counter") as refusal:
+        other.save(tmp_path / "state")
+    assert "streams.load" in refusal.value.remedy
+    assert [(tmp_path / name).read_bytes() for name in ("state", "state.lock")] == before
+    assert load(tmp_path / "state").steps == 12
+    other.save(tmp_path / "free")
+    (tmp_path / "text").write_text("something else")
+    with pytest.raises(NotSound):
+        TreeSum(scale=6).start().save(tmp_path / "text")
+    assert sorted(os.listdir(tmp_path)) == ["free", "free.lock", "state", "state.lock", "text"]
+
+
+def test_a_closed_counter_gives_its_file_up_and_nothing_else(tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    given = counter.value()
+    counter.close()
+    counter.close()
+    again = load(tmp_path / "state")
+    assert again.value() == given
+    for asked in (counter.value, lambda: counter.add(1), lambda: counter.series([1])):
+        with pytest.raises(InvalidArgument, match="closed"):
+            asked()
+    with pytest.raises(InvalidArgument, match="closed"):
+        counter.save(tmp_path / "other")
+    again.add(1)
+    assert again.value() != given and counter.steps == 3
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_counter_that_is_gone_has_given_its_file_up(loaded: bool, tmp_path: Path) -> None:
+    counter = kept(tmp_path)
+    if loaded:
+        counter.close()
+        counter = load(tmp_path / "state")
+    counter.add(1)
+    given = counter.value()
+    with pytest.raises(NotSound):
+        load(tmp_path / "state")
+    del counter
+    gc.collect()
+    assert load(tmp_path / "state").value() == given
