@@ -12,13 +12,13 @@ deviations, and u ≠ 0. Then the cap of any w has, of u, a probability between
 
     Q⁻ = C(θ) − κ·(1 − c²)^{(d−2)/2} − 2^−40   and   Q⁺ = C(θ) + κ + 2^−40,   κ = √(πd/8)/2^21.
 
-Proof. Rounding moves s·G by √d/2 at most, and turns it by at most η = arcsin(x), x = √d/(2s‖G‖), or, where
-x ≥ 1, by anything, and then let η = π/2. So u is in the cap where the direction of G is within θ − η of w,
-and only where it is within θ + η. That direction is uniform, and independent of ‖G‖ and so of η. As f rises
-up to π/2 ≥ θ and is the largest there, C(θ − η) ≥ C(θ) − η·f(θ), also for η > θ as C(θ) ≤ θ·f(θ), and
-C(θ + η) ≤ C(θ) + η·f(π/2). Now η ≤ x·π/2, and E 1/‖G‖ = Γ((d − 1)/2)/(√2·Γ(d/2)) = B/√(2π), so that
-E η·f(θ) ≤ κ·sin^{d−2}θ. An entry is cut with probability 2^−90 at most, d of them with 2^−74; and u = 0 has
-2^−42 at most, so that to draw it anew adds less than 2^−41. ∎
+Proof. Rounding moves s·G by √d/2 at most, and turns it by at most η = arcsin(x), x = √d/(2s‖G‖), or, where x
+≥ 1, by anything up to η = π/2, as signs are kept. So u is in the cap where the direction of G is within θ − η
+of w, and only where it is within θ + η. That direction is uniform, and independent of ‖G‖ and so of η. As f
+rises up to π/2 ≥ θ and is the largest there, C(θ − η) ≥ C(θ) − η·f(θ), also for η > θ as C(θ) ≤ θ·f(θ), and
+C(θ + η) ≤ C(θ) + η·f(π/2). Now η ≤ x·π/2, and E 1/‖G‖ = Γ((d − 1)/2)/(√2·Γ(d/2)) = B/√(2π), so that E η·f(θ)
+≤ κ·sin^{d−2}θ. An entry is cut with probability 2^−90 at most, d of them with 2^−74; and u = 0 has 2^−42 at
+most, so that to draw it anew adds less than 2^−41. ∎
 
 For d = 1 the cap is the half line of w, of probability ½ exactly: u and −u are as likely, and not 0.
 
@@ -72,22 +72,24 @@ def bounds(dimension: int, cut: Fraction) -> tuple[Fraction, Fraction]:
 def draw(cut: Fraction, inside: Flags, whole: Ints, *, at_once: int) -> Floats:
     """For each w a u in its cap, or outside, by the law of u given that.
 
-    P(u) = P(−u), and of the two one at most is in the cap: inside, u is drawn until either is, and that one
-    is taken. Where few are left several are drawn, and the first that fits is taken.
+    P(u) = P(−u), and of the two one at most is in the cap: u is drawn until either is, and that one is taken.
+    Both sides are drawn, until there is one of each, so that the time it takes tells nothing of `inside`.
+    Where few are left several are drawn, and the first that fits is taken.
     """
-    found, wanted = np.empty(whole.shape), inside[:, None]
+    found, lacking = np.zeros((2, *whole.shape)), np.ones((2, len(whole)), np.bool_)
     todo, aim = np.arange(len(whole)), whole.astype(np.float64)
     while todo.size:
-        many = max(min(at_once, BATCH // aim.size), 1)
+        many = max(min(at_once, BATCH // (todo.size * aim.shape[1])), 1)
         fine = gaussians(todo.size * many, aim.shape[1]).reshape(todo.size, many, -1)
-        sloped, along, size = steep(cut, fine, aim)
-        fits = np.where(wanted, sloped & (along != 0), ~(sloped & (along > 0)) & (size > 0))
-        done, first = fits.any(axis=1), fits.argmax(axis=1)[:, None]
-        back = wanted & (np.take_along_axis(along, first, 1) < 0)
-        taken = np.take_along_axis(fine, first[..., None], 1)[:, 0] * np.where(back, -1.0, 1.0)
-        found[todo[done]] = taken[done]
-        todo, aim, wanted = todo[~done], aim[~done], wanted[~done]
-    return found
+        sloped, along, size = steep(cut, fine, aim[todo])
+        for side, fits in enumerate((~(sloped & (along > 0)) & (size > 0), sloped & (along != 0))):
+            new, first = lacking[side, todo] & fits.any(axis=1), fits.argmax(axis=1)[:, None]
+            back = (side == 1) & (np.take_along_axis(along, first, 1) < 0)
+            taken = np.take_along_axis(fine, first[..., None], 1)[:, 0] * np.where(back, -1.0, 1.0)
+            found[side, todo[new]] = taken[new]
+            lacking[side, todo[new]] = False
+        todo = todo[lacking[:, todo].any(axis=0)]
+    return np.asarray(np.where(inside[:, None], found[1], found[0]))
 
 
 def gaussians(many: int, dimension: int) -> Floats:

@@ -28,14 +28,18 @@ for each entry, and anything else is refused. Rounding adds at most 2^−22/m² 
 
 Bias. The cap is that of w and not of v, which are √d/2^21 apart at most, in parts of the radius. Of u and G
 one is in the cap and the other not with 2κ at most, κ of `caps`, so that rounding moves the mean by 5κ/(Q⁻m)
-at most: 0.13 % of the radius for d = 10 at ε = 8. What is sent adds 2^−21/m by its finer grid. The bound is
-far from what is seen: added up for d = 2 and s = 128, the bias is hundreds of times less than it.
+at most: 0.13 % of the radius for d = 10 at ε = 8, and more than the radius where entries are many or ε is
+large. What is sent adds 2^−21/m by its finer grid. The bound is far from what is seen: added up for d = 2 and
+s = 128, the bias is 40 to thousands of times less than it.
 
 A vector shorter than the radius goes to its own direction or the opposite one, with such chances that the
 mean is the vector: unbiased, and by at most 1 more in E‖·‖². A longer one is cut to the radius, and entries
 that are no numbers are 0.
 
-Error bars, of each entry by itself, 0.95 or more: by the theorems of Chernoff or Berry and Esseen (`tails`).
+Error bars, of each entry by itself, are of the mean of reports, 0.95 or more, by the theorems of Chernoff or
+Berry and Esseen (`tails`). The bias of the grid is not in them.
+
+Time. How many vectors a device draws depends on neither the coin nor, but for κ, the vector (`caps.draw`).
 """
 
 from __future__ import annotations
@@ -196,7 +200,8 @@ class PrivUnit(Randomizer, kind="privunit"):
         An entry is less than a step from √d·2^10 times that of a direction: 1 − 2^−10 by random rounding and
         2^−11 by that to the fine grid. Beyond 2^15 steps it is cut, which takes 32 standard deviations.
         """
-        return self.dimension * (2**COARSE - 1) ** 2, self.dimension * (2**COARSE + 1) ** 2
+        off = 1 if self.dimension > 1 else 0
+        return self.dimension * (2**COARSE - off) ** 2, self.dimension * (2**COARSE + off) ** 2
 
     def possible(self, rows: Rows) -> NDArray[np.bool_]:
         """Those that are as long as a direction."""
@@ -227,23 +232,26 @@ class PrivUnit(Randomizer, kind="privunit"):
         return Estimates(columns, ("mean",), ("variances are the most that they can be",))
 
     def variance(self, *, users: int = 1) -> float:
-        """At most E‖error‖² of the mean of so many vectors of length `radius`, all entries together."""
-        rounding = 2.0 ** (-2 * COARSE - 2) if self.dimension > 1 else 0.0
-        own = (1 + rounding) / self.law.mean**2 - 1
+        """E‖error‖² of the mean of so many vectors of length `radius`, but for the grid; of all entries."""
+        if self.dimension == 1:
+            own = float(4 * self.chance * (1 - self.chance) / (2 * self.chance - 1) ** 2)
+        else:
+            own = (1 + 2.0 ** (-2 * COARSE - 2)) / self.law.mean**2 - 1
         return own * float(self.radius) ** 2 / users
 
     @property
     def tries(self) -> float:
         """Vectors that a device draws for a report, in the mean: thousands for a large ε."""
         cap = float(self.cap[0])
-        return float(self.chance) / (2 * cap) + float(1 - self.chance) / (1 - cap)
+        return 1 / (2 * cap) + 1 / (1 - cap) - 1
 
     @staticmethod
     def calibrate(*, dimension: int, epsilon: Number, radius: Number = 1) -> PrivUnit:
         """The cap of the least error, of those that one draw in 2^15 is in.
 
         That binds from ε = 13.3 on with many entries, 14.5 with ten and 20.8 with three: from there the error
-        soon stops falling, and a smaller cap would have less, at more draws than a device can make.
+        soon stops falling, and a smaller cap would have less, at more draws than a device can make. With two
+        entries cuts are too coarse from ε = 18 on.
         """
         ratio, many = ratio_of(epsilon), numbers.count(dimension, "dimension", most=1 << 16)
         return PrivUnit(dimension=many, radius=radius, ratio=ratio, cut=caps.best(many, float(ratio)))

@@ -342,6 +342,23 @@ def test_large_epsilons_take_many_tries() -> None:
     assert abs(sum(drawn) / 20_000 - one.tries) < 6 * one.tries / math.sqrt(20_000)
 
 
+def test_how_much_is_drawn_does_not_tell_the_side() -> None:
+    whole = np.repeat([[ONE, 0, 0]], 50, axis=0)
+    drawn: list[list[int]] = []
+
+    def counted(scale: int, size: int) -> np.ndarray:
+        drawn[-1].append(size)
+        return noise.rounded_gaussian(scale, size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dalenius.local.caps.noise", SimpleNamespace(rounded_gaussian=counted))
+        for inside in (True, False):
+            drawn.append([])
+            with noise.seeded(b"one"):
+                caps.draw(Fraction(7, 8), np.full(50, inside), whole, at_once=2)
+    assert drawn[0] == drawn[1] and len(drawn[0]) > 1
+
+
 def test_what_is_not_proved_is_refused() -> None:
     with pytest.raises(NotSound, match="not proved"):
         PrivUnit.calibrate(dimension=60_000, epsilon=1e-4)
