@@ -456,16 +456,30 @@ def test_intervals_that_are_too_short_are_caught(length: float, monkeypatch: pyt
         covered(PrivUnit.calibrate(dimension=1, epsilon=1), length)
 
 
-@pytest.mark.parametrize(("dimension", "epsilon"), [(2, 4), (3, 1), (10, 6)])
-def test_intervals_of_vectors_cover(dimension: int, epsilon: float) -> None:
-    """One-sided at 1e-6, each entry by itself: 400 surveys of 500 people with one vector."""
+def covered_entries(dimension: int, epsilon: float, *, surveys: int, people: int) -> None:
+    """Each entry by itself, of surveys of people with one vector."""
     one = PrivUnit.calibrate(dimension=dimension, epsilon=epsilon)
     value = np.r_[0.8, 0.6, np.zeros(dimension - 2)]
-    rows = one.encode(np.tile(value, (400 * 500, 1))).rows.reshape(400, 500, dimension)
-    found = [one.estimates(one.tally(each), 500).columns for each in rows]
-    low, high = (np.array([each[name] for each in found]) for name in ("mean_low", "mean_high"))
-    held = ((low <= value) & (value <= high)).sum(axis=0)
-    assert (binom.cdf(held, 400, 0.95) > ALARM / dimension).all()
+    held = np.zeros(dimension, np.int64)
+    for _ in range(surveys // 100):
+        rows = one.encode(np.tile(value, (100 * people, 1))).rows.reshape(100, people, dimension)
+        found = [one.estimates(one.tally(each), people).columns for each in rows]
+        low, high = (np.array([each[name] for each in found]) for name in ("mean_low", "mean_high"))
+        held += ((low <= value) & (value <= high)).sum(axis=0)
+    assert (binom.cdf(held, surveys, 0.95) > ALARM / dimension).all()
+
+
+@pytest.mark.parametrize(("dimension", "epsilon"), [(2, 4), (3, 1), (10, 6)])
+def test_intervals_of_vectors_cover(dimension: int, epsilon: float) -> None:
+    """One-sided at 1e-6."""
+    covered_entries(dimension, epsilon, surveys=400, people=500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dimension", "epsilon"), [(2, 1), (3, 1), (10, 1)])
+def test_intervals_of_vectors_cover_at_length(dimension: int, epsilon: float) -> None:
+    """All twenty million reports."""
+    covered_entries(dimension, epsilon, surveys=2000, people=10_000)
 
 
 def test_intervals_of_large_dimensions_are_by_the_normal_part() -> None:
