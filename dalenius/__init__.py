@@ -18,7 +18,9 @@ from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
     from dalenius import learn as learn
+    from dalenius import local as local
     from dalenius import report as report
+    from dalenius import streams as streams
     from dalenius.audits.claims import audit
     from dalenius.audits.report import Audit
     from dalenius.audits.training import audit_training
@@ -52,10 +54,12 @@ else:
             "histogram": "dalenius.oneliners",
             "laplace": "dalenius.oneliners",
             "learn": "dalenius.learn",
+            "local": "dalenius.local",
             "mean": "dalenius.oneliners",
             "median": "dalenius.oneliners",
             "people_needed": "dalenius.planner",
             "report": "dalenius.report",
+            "streams": "dalenius.streams",
             "sum": "dalenius.oneliners",
             "table": "dalenius.tables.opening",
         },
