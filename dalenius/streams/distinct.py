@@ -102,7 +102,7 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         session.add(value)
         return session.value()
 
-    def released(self, sketches: Any, unit: Unit | None, *, tainted: bool | None = None) -> Release:
+    def released(self, sketches: Any, unit: Unit | None, *, tainted: bool = False) -> Release:
         """The estimates of flipped sketches, with error bars; `tainted` where a seed flipped them."""
         pairs = [self.estimate(sketch) for sketch in sketches]
         columns = {
@@ -112,8 +112,7 @@ class DistinctCount(Mechanism, kind="distinct_count"):
         }
         found = self._released(columns, ("value",), unit)
         note = "one release of the sketch; a unit is one item, however often it appears"
-        drawn = found.receipt.tainted if tainted is None else tainted
-        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=drawn))
+        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=tainted))
 
     def places(self, items: Any) -> NDArray[np.int64]:
         """The bit of each item."""

@@ -130,15 +130,14 @@ class HeavyHitters(Mechanism, kind="heavy_hitters"):
         return session.value()
 
     def released(
-        self, pairs: Iterable[tuple[str, int]], unit: Unit | None, *, tainted: bool | None = None
+        self, pairs: Iterable[tuple[str, int]], unit: Unit | None, *, tainted: bool = False
     ) -> Release:
         """Items with their noisy counters, the largest first; `tainted` where a seed drew the noise."""
         rows = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
         columns: dict[str, list[Any]] = {"item": [item for item, _ in rows], "count": [n for _, n in rows]}
         found = self._released(columns, ("count",), unit)
         note = f"one release of {self.counters} counters, from {self.threshold} on; event level"
-        drawn = found.receipt.tainted if tainted is None else tainted
-        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=drawn))
+        return replace(found, receipt=replace(found.receipt, bounds=(note,), tainted=tainted))
 
     def noisy(self, counts: dict[Key, int]) -> list[tuple[str, int]]:
         """The counters that reach the threshold, with their noise."""

@@ -40,8 +40,8 @@ def _told(context: Any, session: Any) -> list[str]:
 def arrived(frame: Any) -> Any:
     """The rows of a DataFrame as an RDD, of which each item is a batch of Arrow.
 
-    `DataFrame.mapInArrow` gives batches to Python as well, but makes a row of its own around each row, and
-    takes twice as long; this is the way that `DataFrame.toArrow` goes.
+    `DataFrame.mapInArrow` gives batches to Python as well, but makes a row of its own around each row, which
+    costs a quarter to a half more; this is the way that `DataFrame.toArrow` goes.
     """
     from pyspark import RDD
     from pyspark.serializers import NoOpSerializer

@@ -32,7 +32,7 @@ from dalenius.tables.engines.spark_workers import (
     add_up,
     code,
     cut,
-    number_of,
+    numbers_of,
 )
 from dalenius.tables.rows import Key, Rows
 
@@ -99,7 +99,7 @@ class SparkRows:
         found, work_there = np.zeros(slots, object), partial(add_up, layout=layout, work=work)
         stretches = -(-slots // STRETCH)
         for stretch, limbs in self._kept.worked(self._bunches[rows], work_there, stretches):
-            found[stretch * STRETCH : (stretch + 1) * STRETCH] = number_of(limbs)
+            found[stretch * STRETCH : (stretch + 1) * STRETCH] = numbers_of(limbs)
         return found
 
     def _traveling(self, rows: str, layout: Layout) -> str:

@@ -48,7 +48,7 @@ class SparkWords(Words):
         return f"{number} AND COALESCE({' AND '.join(same)}, FALSE)"
 
     def listed(self, columns: Sequence[tuple[str, Sequence[KeyPart]]]) -> str:
-        """See `Words`: as one text, of which Spark makes a plan in a tenth of the time that VALUES take."""
+        """See `Words`: as one text, and not as an expression for each cell, all of which Spark would plan."""
         rows = list(zip(*(map(_written, values) for _, values in columns), strict=True))
         held = f"explode(from_json({self.dialect.text(json.dumps(rows))}, 'ARRAY<ARRAY<STRING>>'))"
         types = [self.dialect.types[as_known(kind)] for kind, _ in columns]

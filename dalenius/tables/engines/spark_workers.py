@@ -35,12 +35,12 @@ BUNCH = 1 << 17
 """Bytes of a bunch: so many of them are in one batch that it must not be large."""
 ROWS = 1 << 20
 """Rows that are cut into bunches at a time."""
+BYTES = 1 << 26
+"""And what they may take."""
 STRETCH = 1 << 12
 """Slots that are added up together."""
 LIMB, LIMBS = 40, 4
 """Bits of a limb, and how many there are: sums are below 2^120."""
-BYTES = 1 << 26
-"""And what they may take."""
 SPARSE = 1 << 20
 """Codes of units may be so many more than four for each row."""
 Bunch = tuple[bool, bytes]
@@ -178,7 +178,7 @@ def limbs_of(numbers: Integers) -> list[NDArray[np.int64]]:
     return [*limbs, numbers.astype(np.int64)]
 
 
-def number_of(limbs: NDArray[np.int64]) -> Integers:
+def numbers_of(limbs: NDArray[np.int64]) -> Integers:
     """Numbers of which these are the limbs."""
     powers = np.array([1 << LIMB * i for i in range(LIMBS)], object)
     found: Integers = (limbs.astype(object) * powers[:, None]).sum(axis=0)

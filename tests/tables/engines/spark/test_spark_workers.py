@@ -36,7 +36,7 @@ from dalenius.tables.engines.spark_workers import (
     code,
     cut,
     limbs_of,
-    number_of,
+    numbers_of,
 )
 from dalenius.tables.rows import Range, Rows
 
@@ -80,7 +80,7 @@ def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int
     found = np.zeros(slots, object)
     for bunches in parts.values():
         for stretch, limbs in add_up(bunches, layout=layout, work=work):
-            found[stretch * STRETCH : (stretch + 1) * STRETCH] += number_of(limbs)
+            found[stretch * STRETCH : (stretch + 1) * STRETCH] += numbers_of(limbs)
     return found
 
 
@@ -134,7 +134,7 @@ def test_a_range_that_is_too_fine_is_refused_whoever_has_rows(spark: Any, keys: 
 @given(st.lists(st.integers(-(2**120), 2**120), min_size=1))
 def test_limbs_add_up(numbers: list[int]) -> None:
     limbs = limbs_of(np.array(numbers, object))
-    assert number_of(np.array(limbs)).tolist() == numbers
+    assert numbers_of(np.array(limbs)).tolist() == numbers
     assert sum(int(limb.sum()) << LIMB * i for i, limb in enumerate(limbs)) == sum(numbers)
     assert all(((limb >= 0) & (limb < 2**LIMB)).all() for limb in limbs[:-1])
 
