@@ -52,7 +52,9 @@ def names(units: object, size: int) -> list[Hashable]:
     Events whose unit is missing, or neither, are all of one unit: no batch is refused for what a cell holds.
     """
     given = cells(units, "iuUTO", "Units must be texts or whole numbers", "Convert them to text first.")
-    several = [_name(unit) for unit in (given if isinstance(given, list) else given.tolist())]
+    several = given if isinstance(given, list) else list(given.tolist())
+    if not set(map(type, several)) <= {str, int}:
+        several = [_name(unit) for unit in several]
     if len(several) != size:
         raise InvalidArgument(
             "unit must name whose each number is.", remedy="Pass one name, or as many as there are numbers."
