@@ -146,13 +146,13 @@ def run(recipe: Recipe, train: Images, test: Images) -> tuple[float, float, floa
     if recipe.model == "CNN":
         model = cnn()
         private = trained(model, recipe, (x, y), None)
-        total = private.loss
+        total = private.cost
     else:
         mean = dp.learn.mean_of(x, norm=63, noise_multiplier=MEAN_NOISE, public_size=len(x))
         middle = torch.tensor(mean.value, dtype=torch.float32)
         model = blank_linear(x.shape[1])
         private = trained(model, recipe, (x - middle, y), mean.loss)
-        total, x_test = private.loss + mean.loss, x_test - middle
+        total, x_test = private.cost + mean.loss, x_test - middle
     spent = total.epsilon(delta=DELTA).upper
     assert spent <= EPSILON
     with torch.no_grad():

@@ -92,7 +92,7 @@ def private(model: Model, x: Tensor, y: Tensor, epsilon: float) -> tuple[nn.Modu
         delta=DELTA,
         public_size=len(x),
     )
-    for inputs, labels in run.loader:
+    for inputs, labels in run.batches():
         run.zero_grad()
         nn.functional.cross_entropy(run.model(inputs), labels).backward()
         run.step()

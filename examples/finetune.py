@@ -40,7 +40,7 @@ def main(folder: str | None = None) -> dp.learn.Private:
     sizes = {"batch_size": 20, "epochs": 4, "public_size": 100, "units": USERS, "rows_per_unit": 4}
     promise = {"clip": 1, "epsilon": 7, "delta": 1e-5, "account": users}
     private = dp.learn.Private(model, optimizer, tokens(folder), **promise, **sizes)
-    for (batch,) in private.loader:
+    for (batch,) in private.batches():
         private.zero_grad()
         logits = private.model(input_ids=batch).logits
         torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), batch[:, 1:]).backward()

@@ -1,13 +1,20 @@
 """Private training on PyTorch: clipping example by example in one backward pass, exact noise, true accounts.
 
-    marks, placing, tape, rules   watch a forward pass: which tensors hold examples, what meets a parameter
+    dataflow                      states of tensors, and the rule of each operator: which examples meet where
+    tape, criteria, checkpointing watch a loop from batch to step, and refuse losses that mix examples
+    marks, placing, rules         what meets a parameter, and by which rule
     linear … recurrent, anything  what each kind of layer adds to its parameters' gradients, by example
     parts, lookups, gradients     norms and weighted sums of these, without ever holding all of them
     clipping, adding, noising     clipped sums of a batch, and the noise on them; numerics is their model
-    sampling, loader              how batches are drawn, and what that makes of the loss
-    rehearsal, costing, private   the run: rehearsed, charged, trained; fitting does it in one call
+    sampling, batch_draws, loader how batches are drawn, and what that makes of the loss
+    run_settings                  the settings of a run
+    payment, stretches            what a run costs, and what of it is charged when
+    private                       the run that these are parts of; fitting makes one in one call
+    data                          rows read, collated and padded one at a time: shapes of batches are public
+    example_loss, example_calls   losses that see one example; lifted_functions runs their layers on all
     attempts, journal, state      a run that is broken off goes on: the same noise, or another charge
-    keeping, export               what is kept: a secret state, weights with their receipt
+    run_files, export             what is written: a secret state, weights with their receipt
+    released_state, fingerprints  the check that weights hold nothing but what the optimizer put there
     features                      features of one record each, which are free, and their mean, which is not
     evaluation                    how well any model does on private rows, as charged releases
     serving, shards               a model that is never published answers questions, each charged
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
     from dalenius.learn.adaptive import Quantile
     from dalenius.learn.averaging import Average
     from dalenius.learn.clipping import Absolute, Automatic, Flat, PerLayer
+    from dalenius.learn.custom_functions import register_function
+    from dalenius.learn.data.padding import Pad
     from dalenius.learn.evaluation.evaluating import evaluate
     from dalenius.learn.export import read_receipt
     from dalenius.learn.features.centering import mean_of
@@ -53,6 +62,7 @@ else:
         "Average": "dalenius.learn.averaging",
         "Ensemble": "dalenius.learn.serving.ensemble",
         "Flat": "dalenius.learn.clipping",
+        "Pad": "dalenius.learn.data.padding",
         "PerLayer": "dalenius.learn.clipping",
         "Private": "dalenius.learn.private",
         "PrivateOptimizer": "dalenius.learn.optimizer",
@@ -65,6 +75,7 @@ else:
         "normalized": "dalenius.learn.features.normalizing",
         "pate": "dalenius.learn.pate",
         "read_receipt": "dalenius.learn.export",
+        "register_function": "dalenius.learn.custom_functions",
         "replaced": "dalenius.learn.replacing",
         "scattering": "dalenius.learn.features.scattering",
         "serve": "dalenius.learn.serving.service",
@@ -92,6 +103,7 @@ __all__ = [
     "Average",
     "Ensemble",
     "Flat",
+    "Pad",
     "PerLayer",
     "Private",
     "PrivateOptimizer",
@@ -103,6 +115,7 @@ __all__ = [
     "mean_of",
     "normalized",
     "read_receipt",
+    "register_function",
     "replaced",
     "scattering",
     "serve",

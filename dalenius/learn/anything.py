@@ -2,8 +2,8 @@
 
 The function is run once as it is. On the way back it is run again for every example as a batch of one, by
 `torch.vmap` where its parts allow, one after the other where not, in single precision at least; what comes
-back to its parameters is the example's share. This takes the function to treat every example by itself:
-`rehearsal` checks that it does.
+back to its parameters is the example's share. This takes the function to treat every example by itself,
+which the analysis of its data flow (`dataflow`) establishes first.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dalenius.learn.dataflow.private_numbers import whole_sizes
 from dalenius.learn.marks import batch_dimension, mark, outer_of, replaced, tensors_in
 from dalenius.learn.parts import Whole, full
-from dalenius.learn.placing import placed
 from dalenius.learn.spreading import is_weight, spread
 from dalenius.learn.tape import Function, Tape, in_place
 
@@ -39,7 +39,7 @@ class Call:
         """With other tensors in the same places."""
         new = {id(old): one for old, one in zip(self.tensors, tensors, strict=True)}
         args, kwargs = replaced((self.args, self.kwargs), lambda one: new[id(one)])
-        return self.func(*args, **kwargs)
+        return self.func(*whole_sizes(args), **whole_sizes(kwargs))
 
 
 def anything(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -62,8 +62,7 @@ def anything(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str
             one.requires_grad_(old.requires_grad and not is_learned)
         result = call.run(inside)
     flat = list(tensors_in(result))
-    held = [one for one in tensors if outer_of(one)]
-    for one, outer in zip(flat, placed(func, args, kwargs, flat, held, tape.examples), strict=True):
+    for one, outer in zip(flat, tape.outers(func, args, kwargs, len(flat)), strict=True):
         place = batch_dimension(tuple(one.shape), outer, tape.examples or 1) if outer else None
         if place is None:
             raise tape.refused(weights, func)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -39,6 +39,7 @@ from dalenius.learn.several import Processes
 from dalenius.noise import tags
 from dalenius.noise.bits import Bits
 from dalenius.noise.stream import StreamKey
+from dalenius.release.receipt import Entry
 
 LINES, SEAL = 3, 4
 """The first numbers of the paths of streams that the keys of checks and of seals come from."""
@@ -58,6 +59,8 @@ class Attempts:
         self._lost: set[int] = set()
         self._again: list[Line] = []
         self._made, self._process = 0, os.getpid()
+        self.paid: tuple[int, int] | None = None
+        """How many steps were last noted as paid, and the number of the account's line, or 0."""
 
     def __reduce__(self) -> NoReturn:
         raise NotSound(
@@ -137,6 +140,10 @@ class Attempts:
         """After the charge, before data are read: the step is made anew."""
         self._write(Line("again", step, self.now(step) + 1))
 
+    def note_paid(self, steps: int, entry: Entry | None) -> None:
+        """Note, after a charge, that the first `steps` steps have been paid for, and by which line."""
+        self._write(Line("paid", steps, 0 if entry is None else entry.number))
+
     def kind(self, step: int) -> int:
         """The kind of seal to make: that of the one there is, else what is quick in all processes."""
         return len(self._used.get(step, b"")) or self._quick
@@ -172,6 +179,9 @@ class Attempts:
             self._journal.write(line)
 
     def _note(self, line: Line) -> None:
+        if line.kind == "paid":
+            self.paid = line.step, line.attempt
+            return
         if line.kind == "used":
             self._used[line.step] = line.seal
             return
@@ -195,6 +205,34 @@ def sealed(
     said = len(public).to_bytes(8, "little") + public
     some = (_bytes(one.detach().flatten()[:: one.numel() // SOME + 1]) for one in weights)
     return tags.tag(_secret(bits), chain([said], some, (_bytes(one.detach()) for one in sums)), kind)
+
+
+def joint_seal(
+    key: StreamKey,
+    path: Sequence[int],
+    public: bytes,
+    weights: Iterable[Tensor],
+    sums: Callable[[], Iterable[Tensor]],
+    kind: int,
+    processes: Processes,
+) -> bytes:
+    """Return the seal of a step's sums, of which each process has a part.
+
+    Args:
+        key: The key of the run.
+        path: The path of the stream that the seal's key comes from.
+        public: What the sums are of, in words.
+        weights: The weights that the sums were made with.
+        sums: Gives the sums of this process.
+        kind: The kind of tag (`noise.tags`).
+        processes: The processes of the run, each of which calls it.
+    """
+    if processes.count == 1:
+        return sealed(key.stream(*path), public, weights, sums(), kind)
+    bits = key.stream(*path, processes.rank)
+    parts = processes.each("a seal", lambda: sealed(bits, public, weights, sums(), kind))
+    every = torch.frombuffer(bytearray(b"".join(parts)), dtype=torch.uint8)
+    return sealed(key.stream(*path), public, (), [every], kind)
 
 
 def _secret(bits: Bits) -> bytes:

@@ -14,6 +14,7 @@ The state of a run does not hold it: keep `state_dict` beside one that is saved.
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -64,15 +65,23 @@ class Average:
             torch._foreach_copy_(self._trained(found), self._kept)
         return found
 
-    def published(self) -> dict[str, Any]:
-        """The state of the model with the averages for weights; of several processes all call it."""
-        parameters = self._parameters(self._model)
-        if not any(map(is_sharded, parameters)):
-            return self.model().state_dict()
-        found: dict[str, Any] = whole(self._model.state_dict())
-        kept = dict(zip(parameters, self.state_dict()["kept"], strict=True))
-        tied = self._model.named_parameters(remove_duplicate=False)
-        return found | {name: kept[one] for name, one in tied if one in kept}
+    def follows(self, model: nn.Module) -> bool:
+        """Return whether the averages are those of `model`."""
+        return self._model is model
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The averages, or the shards of them that this process holds."""
+        return self._kept
+
+    def published(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `state` with the averages in place of trained parameters; of several processes all call it.
+
+        Args:
+            state: The state of the model by name, in which trained parameters are themselves.
+        """
+        kept = dict(zip(self._parameters(self._model), self.state_dict()["kept"], strict=True))
+        return {name: kept.get(one, one) if isinstance(one, Tensor) else one for name, one in state.items()}
 
     @property
     def how(self) -> str:

@@ -1,4 +1,4 @@
-"""Rows of a data set as tensors, and made-up rows of the same form.
+"""`Supply`: the batches of a data set, compared between processes, and made-up rows of the same form.
 
 Made-up rows have the shapes and types of the first row and none of its values: noise for floats, zeros and
 ones for whole numbers, which are labels of two classes and words of any vocabulary.
@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import hmac
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
-from dalenius.errors import InvalidArgument, NotSound, QueryFailed
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.data.batch_reader import BatchReader
 from dalenius.learn.several import Processes
 from dalenius.noise.stream import StreamKey
 
-Collate = Callable[[list[Any]], Any]
 SOME = 64
 """Rows that processes compare."""
 ROWS = 10
@@ -55,25 +54,9 @@ def read_dataset(dataset: Any) -> Any:
     return dataset
 
 
-def collated(dataset: Any, rows: Sequence[int], collate: Collate | None) -> Any:
-    """These rows as one batch."""
-    if collate is None and type(dataset) is TensorDataset:
-        index = torch.as_tensor(rows, dtype=torch.int64)
-        return tuple(one[index] for one in dataset.tensors)
-    try:
-        return (collate or default_collate)([dataset[int(i)] for i in rows])
-    except Exception:
-        # What went wrong, and in which row, is data.
-        raise QueryFailed() from None
-
-
-def made_up(dataset: Any, count: int) -> list[Any]:
-    """So many rows of the form of the first one."""
-    if not len(dataset):
-        raise InvalidArgument(
-            "There is no row whose form made-up rows could have.", remedy="Pass synthetic=[…], made-up rows."
-        )
-    bits, form = torch.Generator().manual_seed(0), dataset[0]
+def made_up(form: Any, count: int) -> list[Any]:
+    """So many rows of the form of this one."""
+    bits = torch.Generator().manual_seed(0)
     first = [_like(form, bits) for _ in range(count // 2)]
     return first + [_other(one, bits) for one in first]
 
@@ -130,23 +113,8 @@ def _plainly(leaf: Any) -> Any:
     return leaf.detach().cpu().numpy() if isinstance(leaf, Tensor) else leaf
 
 
-class Supply:
-    """Batches of a data set, and made-up ones; an example has `each` rows, `views` of each of its own."""
-
-    def __init__(
-        self, dataset: Any, collate: Collate | None, synthetic: Sequence[Any] | None, *, views: int, each: int
-    ) -> None:
-        self._dataset, self._collate, self._views, self._each = dataset, collate, views, each
-        self._synthetic = None if synthetic is None else list(synthetic)
-
-    def rows(self, part: NDArray[np.int64]) -> Any:
-        """A chunk of row numbers, as tensors; a made-up example where it is empty."""
-        if len(part) == 0:
-            return self.made_up((0,))
-        first = np.broadcast_to(part.reshape(len(part), -1)[:, :1], part.reshape(len(part), -1).shape)
-        # A unit that lacks a row repeats one of its own, which counts nothing.
-        rows = np.where(part.reshape(-1) < 0, np.maximum(first.reshape(-1), 0), part.reshape(-1))
-        return collated(self._dataset, np.repeat(rows, self._views).tolist(), self._collate)
+class Supply(BatchReader):
+    """The batches of a data set, and made-up ones of the same form. Arguments are those of `BatchReader`."""
 
     def compare(self, processes: Processes, key: StreamKey) -> None:
         """Refuse where processes have other rows, or have them in another order: one would count twice.
@@ -177,7 +145,13 @@ class Supply:
     def made_up(self, chosen: Sequence[int]) -> Any:
         """Made-up examples, every one with as many rows as a real one."""
         if self._synthetic is None:
-            self._synthetic = made_up(self._dataset, 2 * self._each)
+            self._synthetic = made_up(self._example, 2 * self._each)
         places = [i * self._each + j for i in chosen for j in range(self._each)]
         items = [self._synthetic[place % len(self._synthetic)] for place in places]
-        return (self._collate or default_collate)(items)
+        if self._tensors is not None:
+            return default_collate(items)
+        collation = self._source.collation
+        batch = collation.blanks(len(items))
+        for place in range(len(items)):
+            collation.write(items, place, batch, place)
+        return collation.batch(batch)

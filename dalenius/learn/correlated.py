@@ -1,6 +1,6 @@
 """`Correlated`: noise that partly cancels from step to step, exact, of which nothing is kept.
 
-    private = dp.learn.Private(model, optimizer, dataset, batch_size=256, epochs=10, clip=1, epsilon=3,
+    private = dp.learn.Private(model, optimizer, data, batch_size=256, epochs=10, clip=1, epsilon=3,
                                delta=1e-5, sampling="cyclic", bands=8)
 
 Weights move by sums of gradients, and independent noise on these adds up. Let D be lower-triangular with the

@@ -10,8 +10,22 @@ from torch.nn import functional
 
 from dalenius.errors import NotSound
 from dalenius.learn.lookups import Lookup
-from dalenius.learn.marks import by_example, mark, outer_of, own
+from dalenius.learn.marks import by_example, mark, outer_of, own, ragged
 from dalenius.learn.tape import Function, Tape
+
+_BAG_NAMES = (
+    "input",
+    "weight",
+    "offsets",
+    "max_norm",
+    "norm_type",
+    "scale_grad_by_freq",
+    "mode",
+    "sparse",
+    "per_sample_weights",
+    "include_last_offset",
+    "padding_idx",
+)
 
 
 class Embedding(torch.autograd.Function):
@@ -63,25 +77,12 @@ def _plain(given: dict[str, Any], *names: str) -> None:
 
 def embedding_bag(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """`functional.embedding_bag`: a lookup, and for each bag the sum, mean or maximum of its rows."""
-    names = (
-        "input",
-        "weight",
-        "offsets",
-        "max_norm",
-        "norm_type",
-        "scale_grad_by_freq",
-        "mode",
-        "sparse",
-        "per_sample_weights",
-        "include_last_offset",
-        "padding_idx",
-    )
-    given = dict(zip(names, args, strict=False)) | kwargs
+    given = dict(zip(_BAG_NAMES, args, strict=False)) | kwargs
     _plain(given, "max_norm", "scale_grad_by_freq")
     rows, table, scale = given["input"], given["weight"], given.get("per_sample_weights")
     padding, mode = given.get("padding_idx"), given.get("mode", "mean")
     if rows.dim() == 1:
-        rows, scale, missing = _bags(rows, given["offsets"], scale, bool(given.get("include_last_offset")))
+        rows, scale, missing = _bags(tape, rows, given, scale)
     else:
         missing = torch.zeros_like(rows, dtype=torch.bool)
     if padding is not None:
@@ -91,17 +92,58 @@ def embedding_bag(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dic
     return _pooled(looked, missing.unsqueeze(-1), scale, mode)
 
 
+def bag_form(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Function, tuple[Any, ...], dict[str, Any]]:
+    """Return a function with the data flow of an embedding bag: one bag for each example."""
+    given = dict(zip(_BAG_NAMES, args, strict=False)) | kwargs
+    rows, scale = given["input"], given.get("per_sample_weights")
+    if rows.dim() == 1:
+        known, weights = ragged(rows), None if scale is None else ragged(scale)
+        if known is None:
+            length = rows.shape[0] // max(given["offsets"].shape[0], 1)
+            return _regular_bag, (rows, given["weight"], scale, length), {}
+        rows = known[0]
+        if scale is not None:
+            scale = scale.unsqueeze(1) if weights is None else weights[0]
+    return _one_bag, (rows, given["weight"], scale), {}
+
+
+def _one_bag(rows: Tensor, table: Tensor, scale: Tensor | None) -> Tensor:
+    looked = functional.embedding(rows, table)
+    return (looked if scale is None else looked * scale.unsqueeze(-1)).sum(1)
+
+
+def _regular_bag(rows: Tensor, table: Tensor, scale: Tensor | None, length: int) -> Tensor:
+    scale = None if scale is None else scale.view(-1, length)
+    return _one_bag(rows.view(-1, length), table, scale)
+
+
 def _bags(
-    rows: Tensor, offsets: Tensor, scale: Tensor | None, last: bool
+    tape: Tape, rows: Tensor, given: dict[str, Any], scale: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Bags of any lengths as rows of one: (bags, longest), and where one ended before."""
-    ends = torch.cat([offsets[1:], offsets.new_tensor([rows.numel()])]) if not last else offsets[1:]
-    starts = offsets if not last else offsets[:-1]
-    longest = int((ends - starts).max()) if len(starts) else 0
-    place = starts.view(-1, 1) + torch.arange(longest, device=rows.device)
-    missing = place >= ends.view(-1, 1)
-    place = place.masked_fill(missing, 0)
-    return rows[place], None if scale is None else scale[place], missing
+    """Return the words of bags as (bags, longest), their weights, and where a bag ended before."""
+    offsets, known = given["offsets"], ragged(rows)
+    if known is not None:
+        # Which words are whose is known from the mask that picked them, whatever the offsets say.
+        weights = None if scale is None else ragged(scale)
+        if scale is None or (weights is not None and weights[1] is known[1]):
+            return known[0], None if weights is None else weights[0], ~known[1]
+    elif outer_of(rows) == 1 and outer_of(offsets) != 0 and not given.get("include_last_offset"):
+        length = len(rows) // max(len(offsets), 1)
+        regular = torch.arange(len(offsets), device=offsets.device) * length
+        if len(offsets) == tape.examples and tape.is_public(offsets) and torch.equal(offsets, regular):
+            shaped = rows.view(len(offsets), length)
+            return (
+                shaped,
+                None if scale is None else scale.view_as(shaped),
+                torch.zeros_like(shaped, dtype=torch.bool),
+            )
+    raise NotSound(
+        "embedding_bag with offsets: it is not known which words belong to which example.",
+        remedy="Pick the words of a padded batch by a mask, as in bag(tokens[mask], offsets), or pass tokens "
+        "of shape (batch, length).",
+    )
 
 
 def _pooled(looked: Tensor, missing: Tensor, scale: Tensor | None, mode: str) -> Tensor:

@@ -3,8 +3,7 @@
 The file is of the safetensors format: the tensors of the model's state, and texts, among them the receipt.
 Of tensors that share their memory the first is written; `safetensors.torch.load_model` ties them again.
 
-Parameters carry noise, or were never trained. Buffers are neither: one that a forward pass has changed holds
-what it saw of private rows, and a model with such a buffer is refused.
+What may be in that state is checked before (`released_state`).
 """
 
 from __future__ import annotations
@@ -16,41 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dalenius.errors import InvalidArgument, NotSound
+from dalenius.errors import InvalidArgument
 from dalenius.learn import tensor_file
 from dalenius.release.receipt import Receipt
 
 RECEIPT, STEPS = "receipt", "steps"
 """Names of texts in the file."""
-
-
-class Still:
-    """The buffers of a model before it met data, to be held against what they are later."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
-        self._before = {name: one.detach().clone() for name, one in model.named_buffers()}
-
-    def check(self) -> None:
-        """Refuse a model whose buffers changed."""
-        now = dict(self._model.named_buffers())
-        same = now.keys() == self._before.keys()
-        moved = [name for name, one in now.items() if same and not _equal(one, self._before[name])]
-        if moved or not same:
-            raise NotSound(
-                f"{' and '.join(moved[:3]) or 'The list of buffers'} changed in training: a buffer that "
-                "follows the data carries them out without noise.",
-                remedy="Use modules that keep nothing of what they see, or keep these in evaluation mode.",
-            )
-
-
-def _equal(one: Tensor, two: Tensor) -> bool:
-    if one.dtype != two.dtype or one.shape != two.shape:
-        return False
-    other = two.to(one.device)
-    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def write_weights(

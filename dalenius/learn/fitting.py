@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import BudgetExceeded, InvalidArgument
 from dalenius.learn.clipping import Clipping
 from dalenius.learn.private import Private
 from dalenius.ledger.account import Account
@@ -32,7 +33,7 @@ LARGEST, PARTS = 4096, 30
 
 def fit(
     model: nn.Module,
-    dataset: Any,
+    data: Any,
     *,
     epsilon: Number,
     delta: Number,
@@ -46,16 +47,32 @@ def fit(
     progress: bool = True,
     **more: Any,
 ) -> Private:
-    """Train `model` on rows of (inputs, target) within epsilon and delta; the rest goes to `Private`.
+    """Train `model` on rows of (inputs, target) within epsilon and delta, and return the run.
 
-    Without a criterion it is cross entropy; without an optimizer, Adam. The bar shows steps and ε, no losses.
+    With pay="epoch", or a number of steps, the account may refuse to pay for more when some steps were made:
+    then training ends with a warning, and the run is returned as far as it came.
+
+    Args:
+        model: The model to train.
+        data: A tuple of tensors, inputs first and target last, or a data set of such rows.
+        epsilon: The ε that the whole run costs at most, at `delta`.
+        delta: The δ at which the cost is stated.
+        account: The account to charge.
+        public_size: A number of rows that may be published; by default the real number is taken as public.
+        criterion: The loss of outputs and target; by default cross entropy.
+        optimizer: The optimizer; by default Adam at a rate of 0.002.
+        batch_size: The expected size of a batch; by default a thirtieth of the rows, and at most 4096.
+        epochs: The number of epochs.
+        clip: The bound on an example's gradient, or a clipping rule.
+        progress: Whether to show a bar of steps and of the ε that was charged. It shows no losses.
+        more: Further arguments of `Private`.
     """
-    size = len(dataset[0]) if isinstance(dataset, tuple | list) else len(dataset)
+    size = len(data[0]) if isinstance(data, tuple | list) else len(data)
     batch = batch_size or max(1, min(LARGEST, (public_size or size) // PARTS))
     private = Private(
         model,
         optimizer or torch.optim.Adam(model.parameters(), lr=2e-3),
-        dataset,
+        data,
         batch_size=batch,
         epochs=epochs,
         clip=clip,
@@ -67,14 +84,20 @@ def fit(
     )
     asked = criterion or nn.CrossEntropyLoss()
     device = next(iter(private.model.names)).device
-    with _bar(private, progress and private.processes.rank == 0) as advance:
-        for batch_at_hand in private.loader:
-            *inputs, target = _pair(batch_at_hand)
-            private.zero_grad()
-            outputs = private.model(*(one.to(device) for one in inputs))
-            asked(outputs, target.to(device)).backward()
-            private.step()
-            advance()
+    try:
+        with _bar(private, progress and private.processes.rank == 0) as advance:
+            for batch_at_hand in private.batches():
+                *inputs, target = _pair(batch_at_hand)
+                private.zero_grad()
+                outputs = private.model(*(one.to(device) for one in inputs))
+                asked(outputs, target.to(device)).backward()
+                private.step()
+                advance()
+    except BudgetExceeded as refused:
+        if not private.steps:
+            raise
+        made = f"{private.steps} of {private.sampling.steps} steps"
+        warnings.warn(f"Training ended after {made}, as no more could be charged. {refused}", stacklevel=2)
     return private
 
 
@@ -89,7 +112,7 @@ def _pair(batch: Any) -> Any:
 
 @contextmanager
 def _bar(private: Private, shown: bool) -> Iterator[Callable[[], None]]:
-    """Steps, and the ε of the run: both public."""
+    """Show steps, and the ε that was charged for them: both public."""
     if not shown or find_spec("rich") is None:
         yield lambda: None
         return
@@ -97,5 +120,14 @@ def _bar(private: Private, shown: bool) -> Iterator[Callable[[], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns) as bar:
-        task = bar.add_task(f"training, {private.receipt.cost}", total=private.sampling.steps)
-        yield lambda: bar.update(task, completed=private.steps)
+        cost = private.receipt.cost
+        task, charged = bar.add_task(f"training, {cost}", total=private.sampling.steps), private.cost
+
+        def advance() -> None:
+            nonlocal charged
+            bar.update(task, completed=private.steps)
+            if private.spent != charged:
+                charged = private.spent
+                bar.update(task, description=f"training, {private.receipt.cost} so far")
+
+        yield advance

@@ -7,9 +7,8 @@ one was used outside of the model's forward pass, and is refused.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -18,8 +17,9 @@ from torch import Tensor, nn
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn import gpu
 from dalenius.learn.bundles import Group, grouped, left_over
+from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber
 from dalenius.learn.layers import Layers, Summing
-from dalenius.learn.marks import MIXED, mark, note_rows, replaced, tensors_in
+from dalenius.learn.marks import replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
 from dalenius.learn.sharded import resharded
 from dalenius.learn.sharding import Shards
@@ -146,32 +146,42 @@ class Watched(nn.Module):
         tensors = [*tensors_in(args), *tensors_in(kwargs)]
         if not tensors:
             raise InvalidArgument("The model was given no tensor.", remedy="Pass it a batch of inputs.")
-        rows = tensors[0].shape[self._dim]
-        for one in tensors:
-            note_rows(one, rows)
-        result = self._run(args, kwargs, tensors, rows)
-        for one in tensors_in(result):
-            note_rows(one, rows)
-        return result
-
-    def _run(self, args: Any, kwargs: Any, tensors: list[Tensor], rows: int) -> Any:
-        if not torch.is_grad_enabled() or not self.watching:
+        if not torch.is_grad_enabled():
             return self.inner(*args, **kwargs)
+        tape = self._tape
+        if not tape.looping:
+            with tape.unwatched():
+                self._open(tensors)
+        self.busy, tape.inside = True, tape.inside + 1
+        try:
+            with tape.watching():
+                result = self.inner(*args, **kwargs)
+        finally:
+            self.busy, tape.inside = False, tape.inside - 1
+        with tape.unwatched():
+            return self._returned(result, tensors, tape.rows)
+
+    def _open(self, tensors: list[Tensor]) -> None:
+        """Begin a pass, whose examples are the inputs' first dimension."""
+        rows = tensors[0].shape[self._dim]
         self._tape.open(rows // self.each, rows)
         self._padding = 0
         for one in tensors:
-            mark(one, self._outer(one, rows))
-        self.busy = True
-        try:
-            with self._tape:
-                result = self.inner(*args, **kwargs)
-        finally:
-            self.busy = False
+            if one.dim() > self._dim and one.shape[self._dim] == rows:
+                self._tape.give(one, self._dim)
+            else:
+                self._tape.give_mixed(one, "An input", "has no entry for each row of the batch")
+
+    def _returned(self, result: Any, tensors: list[Tensor], rows: int) -> Any:
         half = any(one.dtype in HALF for one in tensors_in(result))
         self.coarse = self.coarse or half
         coarse = half or self._half or torch.is_autocast_enabled(tensors[0].device.type)
         self.gain = float(rows) if self.lifts and coarse else 1.0
-        return replaced(result, lambda one: self._left(one, rows) if one.requires_grad else one)
+
+        def left(one: Tensor) -> Tensor:
+            return self._tape.follow_copy(one, self._left(one, rows)) if one.requires_grad else one
+
+        return replaced(result, left)
 
     def _left(self, result: Tensor, rows: int) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
@@ -185,9 +195,82 @@ class Watched(nn.Module):
         weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
         return Lifted.apply(result, self.gain, weights)
 
-    def _outer(self, given: Tensor, rows: int) -> int:
-        fits = given.dim() > self._dim and given.shape[self._dim] == rows
-        return math.prod(given.shape[: self._dim]) if fits else MIXED
+    # A loop that is watched.
+
+    @contextmanager
+    def looped(self) -> Iterator[None]:
+        """Watch a training loop: all that is called inside."""
+        before, self._tape.looping = self._tape.looping, True
+        try:
+            with self._tape.watching():
+                yield
+        finally:
+            self._tape.looping = before
+
+    def begin(self, batch: Any, examples: int, *, padding: int = 0) -> None:
+        """Begin a pass over a batch, of whose examples the last `padding` count nothing."""
+        rows = examples * self.each
+        self._tape.begin(examples, rows)
+        self._padding = padding
+        for one in tensors_in(batch):
+            if not one.dim() or one.shape[0] != rows:
+                raise InvalidArgument(
+                    "A tensor of the batch does not have one entry for each row.",
+                    remedy="Let every row of the data set give tensors, and collate rows one by one.",
+                )
+            self._tape.give(one)
+
+    def forget(self) -> None:
+        """Forget the backward passes since the last step, as zeroed gradients are forgotten."""
+        self._tape.forget()
+
+    def unwatched(self) -> AbstractContextManager[None]:
+        """Leave what is called inside alone."""
+        return self._tape.unwatched()
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Watch what is called inside, also where all around it is left alone."""
+        return self._tape.unwatched(False)
+
+    def leads(self, tensor: Tensor) -> bool:
+        """Return whether row i of a tensor follows from row i of the batch and public values alone."""
+        return self._tape.leads(tensor)
+
+    def admits(self, tensor: Tensor) -> bool:
+        """Return whether a recorded pass may take a tensor as one of its batch, or as a constant."""
+        return self._tape.admits(tensor)
+
+    def is_private(self, value: Any) -> bool:
+        """Return whether a value depends on private examples."""
+        if isinstance(value, Tensor):
+            return not self._tape.is_public(value)
+        return isinstance(value, PrivateNumber | PrivateInteger)
+
+    @contextmanager
+    def passing(self, inputs: Sequence[Tensor]) -> Iterator[None]:
+        """Watch a function of a batch, all of whose tensors are given, up to its loss."""
+        before, self._tape.looping = self._tape.looping, True
+        try:
+            with self._tape.unwatched(False), self._tape.watching():
+                self.begin(inputs, len(inputs[0]) // self.each)
+                yield
+        finally:
+            self._tape.looping = before
+
+    def accept(self, loss: Tensor) -> frozenset[int]:
+        """Refuse a loss whose gradient is not a sum over examples; return whether it is a mean or a sum."""
+        self._tape.accept(loss)
+        return frozenset(self._tape.powers)
+
+    def total(self, value: Tensor) -> Tensor:
+        """Return a mean over the batch as a tensor that is known to be private."""
+        self._tape.note_total(value)
+        return value
+
+    @property
+    def reduction(self) -> str | None:
+        """Whether the backward passes since the last step were of means or of sums, as the analysis says."""
+        return next(("mean" if power else "sum" for power in self._tape.powers), None)
 
     def _check(self) -> None:
         """What is trained is what was to be trained when noise was planned, in full precision."""
@@ -212,7 +295,11 @@ class Watched(nn.Module):
     def shares(self) -> Shares:
         """Of the backward pass that was just made."""
         self._check()
-        if self.rows is not None and self._tape.seen - {self.rows // self.each + self._padding}:
+        if (
+            self.rows is not None
+            and not self._tape.looping
+            and self._tape.seen - {self.rows // self.each + self._padding}
+        ):
             raise NotSound(
                 "The loop gives the model more or fewer rows than it was given, and each would count as an "
                 "example of its own.",
@@ -224,6 +311,8 @@ class Watched(nn.Module):
 
     def passed(self) -> tuple[Mapping[Tensor, Part], int]:
         """The parts of the backward pass that was just made, and how many examples it had."""
+        self._tape.check_hooks()
+        self._tape.check_failures()
         strays = [name for one, name in self.names.items() if one.grad is not None]
         strays += [] if self._shards is None else self._shards.strays()
         if strays:
@@ -232,7 +321,13 @@ class Watched(nn.Module):
                 remedy="Call zero_grad() before every pass, and use parameters in the forward pass of the "
                 "private model only, without checkpointing; weight decay belongs to the optimizer.",
             )
+        unseen = self._tape.looping and not self._tape.powers
         parts = self._tape.parts() if self._shards is None else self._shards.parts()
+        if unseen and parts:
+            raise NotSound(
+                "A backward pass was made that was not watched, so that it is not known what it was of.",
+                remedy="Call loss.backward() inside of the loop over private.loader, in the same thread.",
+            )
         return parts, self._tape.examples
 
     def by_layers(self, summing: Summing | None) -> None:
@@ -266,9 +361,31 @@ class Watched(nn.Module):
         """Parameters and buffers."""
         return [*self.inner.parameters(), *self.inner.buffers()]
 
-    def adopt(self, parts: Mapping[Tensor, Part], examples: int, *, gain: float, padding: int) -> None:
-        """As if a pass of these parts had just been made; the last examples of it were made up."""
-        self._tape.open(examples, examples * self.each)
+    def adopt(
+        self,
+        parts: Mapping[Tensor, Part],
+        examples: int,
+        *,
+        gain: float,
+        padding: int,
+        powers: Iterable[int] = (-1,),
+    ) -> None:
+        """Take parts as those of a pass that was just made.
+
+        Args:
+            parts: The parts, by parameter.
+            examples: How many examples the pass had.
+            gain: What gradients were multiplied by.
+            padding: How many of the examples, the last ones, count nothing.
+            powers: −1 if the pass was of a mean over examples, 0 if of a sum.
+        """
+        if self._tape.looping:
+            self._tape.check_taken_in()
+            self._tape.drop()
+            self._tape.examples, self._tape.rows = examples, examples * self.each
+            self._tape.powers, self._tape.adopted = set(powers), True
+        else:
+            self._tape.open(examples, examples * self.each)
         self.gain, self._padding = gain, padding
         with self.keeping():
             for parameter, part in parts.items():

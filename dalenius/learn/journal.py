@@ -5,6 +5,7 @@ gets one line for each step before its noise is added:
 
     used <step> <attempt> <seal>     noise of this attempt goes onto the sums that have this seal
     again <step> <attempt>           the step is made anew as this attempt, which has been charged
+    paid <steps> <entry>             so many steps have been charged, the last by this line of the account
 
 Lines are only ever appended, each by one write that is on disk (`fdatasync`) before anything follows from it.
 Each ends with a keyed check of itself and of its number: lines of another run, lines lost in between and
@@ -34,7 +35,7 @@ ENDING = ".journal"
 
 @dataclass(frozen=True)
 class Line:
-    """Noise that is `used` for sums with a seal, or a step that is made `again`."""
+    """Noise that is `used` for sums with a seal, a step that is made `again`, or steps that are `paid`."""
 
     kind: str
     step: int

@@ -85,8 +85,12 @@ class Layers:
 
     def drop(self) -> None:
         """Forget a pass that is not to be taken in."""
-        self._held = {}
         self._begin()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the way back of a pass, and not which parameters met examples on the way forward."""
+        self._held, self._seen, self._done = {}, Counter(), set()
 
     def rest(self) -> dict[Tensor, list[Part]]:
         """What was held of layers that were not completed."""

@@ -1,83 +1,157 @@
 """`Loader`: the batches of a run, drawn by its sampler and handed out in chunks that fit memory.
 
-Every logical batch is one step, also an empty one, for which a chunk of zeros that counts nothing is handed
-out. How many rows a batch has is nobody's business: it is not logged, and there is no `len`.
+    for epoch in range(10):                     # Private(…, epochs=10)
+        for x, y in private.loader: …
+    for x, y in private.loader: …               # Private(…, steps=1000)
+    for x, y in private.batches(): …            # the whole run, however its length was given
+
+One rule: with `epochs=E` an iteration over the loader is one epoch, and the E-th ends the run; with `steps=`
+an iteration is the whole run. An iteration that is broken off is continued by the next one, which ends where
+the first would have. After the last step a further iteration is refused.
+
+Every logical batch is one step, also an empty one: a chunk of fewer than two rows is filled up with rows of
+zeros, which count nothing. How many rows a batch has, and so how many chunks, is private and not told: the
+body of a loop may run more often than `len(private.loader)`, which counts steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.learn.criteria import OwnMeans
-from dalenius.learn.rehearsal import Rehearsal, without_dropout
-from dalenius.learn.room import SIZES, Room
+from dalenius.learn.room import SIZES
+from dalenius.learn.stretches import Stretches
 
 if TYPE_CHECKING:
     from dalenius.learn.private import Private
 
 
 class Loader:
-    """Iterate over it once: it ends with the last step of the run."""
+    """The batches of a run: an iteration is one epoch, or the whole run where its length was given in steps.
 
-    def __init__(self, private: Private) -> None:
-        self._private, self._turn = private, 0
+    `len` is the number of steps of an iteration, which is public. The body of the loop runs once for every
+    chunk of a batch, so it may run more often than that.
+
+    Args:
+        private: The run.
+        passes: How its steps are divided into iterations.
+    """
+
+    def __init__(self, private: Private, passes: Stretches) -> None:
+        self._private, self._passes, self._turn = private, passes, 0
+        self._pass: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of steps of the iteration under way, or else of the next one."""
+        last = self._private.sampling.steps - 1
+        start, end = self._pass or self._passes.around(min(self._private.steps, last))
+        return end - start
+
+    def __repr__(self) -> str:
+        length = "the whole run" if self._passes.length == "run" else "one epoch"
+        made, steps = self._private.steps, self._private.sampling.steps
+        return f"Loader({made} of {steps} steps made; an iteration is {length}, {len(self)} steps)"
 
     def __iter__(self) -> Iterator[Any]:
-        private = self._private
-        self._turn += 1
-        private.ready()
-        with OwnMeans():
-            if private.rehearses:
-                yield from self._rehearsed()
-            private.begin()
-            while private.steps < private.sampling.steps:
-                yield from self._chunks(private.drawn())
+        return self._iterate(self._passes)
 
-    def _rehearsed(self) -> Iterator[Any]:
+    def rest(self) -> Iterator[Any]:
+        """Return an iterator over all batches up to the end of the run."""
+        return self._iterate(Stretches(self._passes.sampling, "run"))
+
+    @property
+    def epoch(self) -> int:
+        """The number of iterations that were made to their end."""
+        private, sampling = self._private, self._private.sampling
+        if self._passes.length == "run":
+            return int(private.steps == sampling.steps)
+        done = sampling.epoch_of(private.steps)
+        return done + (private.steps == sampling.steps and sampling.epoch_start(done) < sampling.steps)
+
+    def _iterate(self, passes: Stretches) -> Iterator[Any]:
         private = self._private
-        private.rehearsal, before = Rehearsal(private.model, private.processes), private.settings()
-        with without_dropout(private.model):
-            for chosen in private.rehearsal.passes:
-                private.hand_out(None, last=True)
-                yield private.supply.made_up(chosen)
-                self._used()
-            if private.room is not None:
-                yield from self._measured(private.room)
-        if private.settings() != before:
-            raise NotSound(
-                "The loop changed settings of the optimizer without a step: it would change them as often as "
-                "there are chunks, which tells how large batches are.",
-                remedy="Change them, or step a scheduler, where private.steps has grown.",
+        if private.steps >= private.sampling.steps:
+            raise InvalidArgument(
+                f"The run has made all of its {private.sampling.steps} steps: there are no more batches.",
+                remedy="Iterate as often as there are epochs (once, where steps were given), or begin a run "
+                "of more epochs, which is charged by itself.",
             )
-        private.rehearsed()
-
-    def _measured(self, room: Room) -> Iterator[Any]:
-        """Made-up batches, to see what the loop's passes take."""
-        for size in SIZES:
-            self._private.hand_out(None, last=True)
-            with room.measured(size):
-                yield self._private.supply.made_up(range(size))
-            self._used()
+        self._turn += 1
+        turn, self._pass = self._turn, passes.around(private.steps)
+        end = self._pass[1]
+        private.ready()
+        try:
+            with private.model.looped(), private.supply:
+                with private.model.unwatched():
+                    private.begin()
+                while private.steps < end:
+                    with private.model.unwatched():
+                        rows = private.drawn()
+                    yield from self._chunks(rows)
+        finally:
+            self._pass = None if self._turn == turn else self._pass
+            if self._turn == turn:
+                # What is called from now on is not watched: the batch at hand can no longer be stepped on.
+                private.waiting = False
 
     def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
-        """Parts of about one size; a unit's rows stay together, and a row it lacks is a blank one.
+        """Give parts of about one size; a unit's rows stay together, and a row it lacks is a blank one.
 
+        The number of parts follows from public facts, but for batches so large that one in a billion is.
         Every process has as many, of which some may be empty.
         """
-        private, processes = self._private, self._private.processes
-        count = max(1, -(-len(rows) // (private.chunk * processes.count)))
-        parts = np.array_split(rows, count * processes.count)[count * processes.rank :][:count]
+        private = self._private
+        with private.model.unwatched():
+            parts = self._parts(rows)
+            before = private.optimizer_settings()
         for number, part in enumerate(parts):
-            private.hand_out(part, last=number == count - 1)
+            with private.model.unwatched():
+                batch, _ = private.supply.rows(part)
+                if number + 1 < len(parts):
+                    private.supply.ahead(parts[number + 1])
+                private.hand_out(batch, part, last=number == len(parts) - 1)
             turn = self._turn
-            yield private.supply.rows(part)
-            self._used()
-            self._alone(turn)
+            with self._measured(number, len(part)):
+                yield batch
+            with private.model.unwatched():
+                self._used()
+                self._alone(turn)
+                if number + 1 < len(parts) and private.optimizer_settings() != before:
+                    raise NotSound(
+                        "The loop changed settings of the optimizer without a step: it would change them "
+                        "once for every chunk of a batch.",
+                        remedy="Change them, or step a scheduler, where private.steps has grown.",
+                    )
+
+    def _parts(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return the chunks of a batch that this process takes."""
+        private, processes = self._private, self._private.processes
+        first = [] if private.room is None else np.split(rows[: sum(SIZES)], np.cumsum(SIZES)[:-1])
+        rest = rows[sum(SIZES) :] if first else rows
+        size = private.chunk * processes.count
+        count = max(1, -(-len(rest) // size), -(-private.sampling.usually_at_most // size))
+        parts = np.array_split(rest, count * processes.count)[processes.rank :: processes.count]
+        mine = [part if processes.rank == 0 else part[:0] for part in first]
+        return [*mine, *parts]
+
+    @contextmanager
+    def _measured(self, number: int, examples: int) -> Iterator[None]:
+        """Measure what the first chunks of a run take on a GPU."""
+        private = self._private
+        room = private.room
+        if room is None:
+            yield
+        elif number < len(SIZES):
+            with room.measured(SIZES[number]):
+                yield
+        else:
+            yield
+            private.fit_chunk()
 
     def _used(self) -> None:
         if self._private.waiting:
@@ -87,7 +161,7 @@ class Loader:
             )
 
     def _alone(self, turn: int) -> None:
-        """Two loops at once would add a row to one sum twice."""
+        """Refuse two loops at once, which would add a row to one sum twice."""
         if self._turn != turn:
             raise InvalidArgument(
                 "Another loop over this loader was begun before this one ended.",

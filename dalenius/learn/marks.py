@@ -1,12 +1,8 @@
-"""Which tensors of a forward pass hold examples, and where in them.
+"""Which tensors of a pass hold examples, and where in them, as the rules for layers ask for it.
 
-Read in row-major order, a tensor that holds B examples is an array of shape (outer, B, inner): `outer` says
-all. It is 1 where the batch leads; reshaping leaves it as it is, as does all that works on later dimensions;
-transposing, indexing and reducing leading dimensions may change it, and `moved` finds out how by sending the
-numbers of the examples through the same function.
-
-A tensor without a mark follows from constants and parameters alone. One whose mark is `MIXED` holds data, but
-it is not known whose: where it meets a parameter, training is refused.
+What is known of a tensor is its state (`dataflow.states`). A rule sees `outer`: read in row-major order, a
+tensor that holds B examples is an array of shape (outer, B, inner). `outer` is 1 where the batch leads;
+reshaping leaves it as it is.
 """
 
 from __future__ import annotations
@@ -19,69 +15,72 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dalenius.learn.dataflow import states
+from dalenius.learn.dataflow.states import AXIS, PLACED, TOTAL, State, Tag, put_tag, tag_of
+
 MIXED = 0
-"""The mark of a tensor that holds data of nobody knows whom."""
-_MARK = "_dalenius_outer"
+"""In place of `outer`: the tensor depends on private data, but not on one identifiable example per entry."""
 _DERIVED = "_dalenius_derived"
-_ROWS = "_dalenius_rows"
-_MADE = "_dalenius_made"
+_RAGGED = "_dalenius_ragged"
 
 
-class Rows(int):
-    """The size of a batch, as read off an input: what is expanded by it is expanded by examples."""
+class Pass:
+    """The number of the pass that tensors are being marked for; numbers are never used twice."""
+
+    number = 0
 
 
 def mark(tensor: Tensor, outer: int) -> None:
-    """Say where it holds examples."""
-    setattr(tensor, _MARK, outer)
+    """Say where a tensor of the present pass holds examples."""
+    known = tag_of(tensor)
+    current = None if known is None or known.number != Pass.number else known.state
+    if current is not None and outer and current.kind in PLACED and current.outer == outer:
+        return
+    state = State(AXIS, outer) if outer else State(states.MIXED)
+    put_tag(tensor, Tag(state, Pass.number, 1 << 62, tensor.requires_grad))
 
 
 def outer_of(tensor: Tensor) -> int | None:
-    """The mark of a tensor, if it has one."""
-    found: int | None = getattr(tensor, _MARK, None)
-    return found
-
-
-def make(tensor: Tensor) -> None:
-    """Say that it is a constant, as large as the batch."""
-    setattr(tensor, _MADE, True)
-
-
-def made(tensor: Tensor) -> bool:
-    """Whether it was said to be a constant."""
-    return hasattr(tensor, _MADE)
-
-
-def note_rows(tensor: Tensor, rows: int) -> None:
-    """Say how many rows the batch has that it comes from."""
-    setattr(tensor, _ROWS, rows)
-
-
-def rows_noted(tensor: Tensor) -> int | None:
-    """How many rows were said, if any."""
-    found: int | None = getattr(tensor, _ROWS, None)
-    return found
+    """Return where a tensor holds examples, `MIXED`, or None for a public one without a batch axis."""
+    tag = tag_of(tensor)
+    if tag is None:
+        return None
+    kind = tag.state.kind
+    return tag.state.outer if kind in PLACED else MIXED if kind in (TOTAL, states.MIXED) else None
 
 
 def marks(tensor: Tensor) -> dict[str, Any]:
-    """All that was said of it."""
-    return {name: value for name, value in vars(tensor).items() if name in (_MARK, _DERIVED, _ROWS, _MADE)}
+    """Return all that is known of a tensor."""
+    known: dict[str, Any] = {"tag": tag_of(tensor)}
+    return known | ({_DERIVED: True} if derived(tensor) else {})
 
 
-def put_marks(tensor: Tensor, found: Mapping[str, Any]) -> None:
-    """Say the same of another."""
-    for name, value in found.items():
-        setattr(tensor, name, value)
+def put_marks(tensor: Tensor, known: Mapping[str, Any]) -> None:
+    """Say the same of another tensor."""
+    put_tag(tensor, known["tag"])
+    if _DERIVED in known:
+        derive(tensor)
 
 
 def derive(tensor: Tensor) -> None:
-    """Say that it follows from parameters alone."""
+    """Say that a tensor follows from parameters alone."""
     setattr(tensor, _DERIVED, True)
 
 
 def derived(tensor: Tensor) -> bool:
-    """Whether it was said to follow from parameters alone."""
+    """Return whether a tensor was said to follow from parameters alone."""
     return hasattr(tensor, _DERIVED)
+
+
+def note_ragged(tensor: Tensor, source: Tensor, mask: Tensor) -> None:
+    """Say that a tensor holds those entries of `source` that `mask` picks, example after example."""
+    setattr(tensor, _RAGGED, (source, mask))
+
+
+def ragged(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the padded tensor and the mask that a tensor was picked by, if that was noted."""
+    known: tuple[Tensor, Tensor] | None = getattr(tensor, _RAGGED, None)
+    return known
 
 
 def own(tensor: Tensor) -> Tensor:
@@ -153,50 +152,3 @@ def by_example(tensor: Tensor, outer: int, examples: int, trailing: int) -> Tens
     return (
         tensor.reshape(outer, examples, inner, *last).transpose(0, 1).reshape(examples, outer * inner, *last)
     )
-
-
-def numbered(shape: tuple[int, ...], outer: int, examples: int) -> Tensor:
-    """For every entry of such a tensor, the number of its example."""
-    numbers = torch.arange(examples, dtype=torch.float64).view(1, examples, 1)
-    return numbers.expand(outer, examples, math.prod(shape) // (outer * examples)).reshape(shape)
-
-
-def moved(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], outer: int, examples: int
-) -> list[int]:
-    """Where each result of a function that moves entries of its first argument holds examples, or `MIXED`."""
-    source = args[0]
-    place = batch_dimension(tuple(source.shape), outer, examples)
-    if place is None:
-        numbers = numbered(tuple(source.shape), outer, examples)
-        results = function(numbers.to(source.device), *args[1:], **kwargs)
-        return [_read(one, examples) for one in tensors_in(results)]
-    # A view of one number for each step along the batch: where a result is a view, its strides say it all.
-    size = source.shape[place]
-    line = torch.arange(size, dtype=torch.float64, device=source.device)
-    strides = [int(i == place) for i in range(source.dim())]
-    results = function(line.as_strided(source.shape, strides), *args[1:], **kwargs)
-    return [_along(one, size, line) for one in tensors_in(results)]
-
-
-def _along(result: Tensor, size: int, line: Tensor) -> int:
-    if result.data_ptr() == line.data_ptr() and result._is_view():
-        steps = [i for i, stride in enumerate(result.stride()) if stride and result.shape[i] > 1]
-        if len(steps) == 1 and result.shape[steps[0]] == size and result.stride(steps[0]) == 1:
-            return math.prod(result.shape[: steps[0]])
-        return 1 if size == 1 else MIXED
-    return _read(result, size)
-
-
-def _read(numbers: Tensor, examples: int) -> int:
-    """Off the numbers themselves, or sums of equal ones."""
-    flat = numbers.reshape(-1).to(torch.float64)
-    if examples == 1 or flat.numel() == 0:
-        return 1
-    changes = int((flat != flat[0]).to(torch.uint8).argmax())
-    if changes == 0 or flat.numel() % (changes * examples):
-        return MIXED
-    outer = flat.numel() // (changes * examples)
-    expected = numbered((flat.numel(),), outer, examples).to(flat.device)
-    factor = flat.max() / (examples - 1)
-    return outer if bool(torch.all(flat == expected * factor)) else MIXED

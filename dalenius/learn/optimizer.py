@@ -127,7 +127,7 @@ class PrivateOptimizer:
 
     def recorded(self, function: Callable[..., torch.Tensor], *, compile: bool = False) -> Recorded:
         """Passes of a function from a batch to its loss, to call in place of `backward()` (`recording`)."""
-        return Recorded(self.model, function, compile=compile, now=lambda: False)
+        return Recorded(self.model, function, compile=compile)
 
     def accumulate(self) -> None:
         """Take in the backward pass just made, without a step: its examples belong to the same batch."""

@@ -33,7 +33,7 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.marks import tensors_in
 from dalenius.learn.parts import HALF, Part
-from dalenius.learn.placing import MOVES, RESHAPES
+from dalenius.learn.placing import MOVES
 
 PLAIN = type(None), bool, int, float, str, torch.dtype, torch.device
 """Types of what a recorded function may be given beside tensors."""
@@ -45,21 +45,39 @@ Run = Callable[[Sequence[Tensor]], tuple[Tensor, Parts]]
 
 
 class Recorded:
-    """Passes of a function from a batch to its loss; `now` says whether to make one without a recording."""
+    """Passes of a function from a batch to its loss.
+
+    Args:
+        model: The model in training.
+        function: Computes the loss of a batch, whose tensors it is given.
+        compile: Whether torch's compiler makes a recording into kernels of its own.
+        ready: Raises where there is no batch to learn from.
+    """
 
     def __init__(
-        self, model: Watched, function: Callable[..., Tensor], *, compile: bool, now: Callable[[], bool]
+        self,
+        model: Watched,
+        function: Callable[..., Tensor],
+        *,
+        compile: bool,
+        ready: Callable[[], None] = lambda: None,
     ) -> None:
-        self._model, self._function, self._compile, self._now = model, function, compile, now
+        self._model, self._function, self._compile, self._ready = model, function, compile, ready
         self._passes: dict[Hashable, Pass] = {}
         self._held, self._modules = model.state(), list(model.modules())
         self._pool: Any = None
+        self._powers: frozenset[int] = frozenset((-1,))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Forward and backward; the loss, which is secret. Called in place of `backward()`."""
+        """Run forward and backward, in place of `backward()`; return the loss, which is private."""
+        self._ready()
+        with self._model.unwatched():
+            return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         flat, form = tree_flatten((args, kwargs))
         tensors = [one for one in flat if isinstance(one, Tensor)]
-        rows, now, model = _rows(tensors), self._now(), self._model
+        rows, model = _rows(tensors), self._model
         others = _others(flat)
 
         def loss(given: Sequence[Tensor]) -> Tensor:
@@ -68,17 +86,30 @@ class Recorded:
             found_args, found_kwargs = tree_unflatten(again, form)
             return _single(self._function(*found_args, **found_kwargs))
 
-        if now or not rows or model.sharded or not (self._compile or tensors[0].is_cuda):
-            return _made(loss(tensors))
+        if not rows or model.sharded or not (self._compile or tensors[0].is_cuda):
+            return self._eager(loss, tensors)
+        if not all(map(model.admits, tensors)):
+            raise NotSound(
+                "Examples of the batch were mixed before they were given to a recorded function.",
+                remedy="Pass the batch as private.loader gives it, and change it inside of the function.",
+            )
         inputs = tensors if model.weights is None else [*tensors, model.weights.to(tensors[0].device)]
         padded = sizes_up(rows // model.each) * model.each
         filled = [_filled(one, padded) for one in inputs]
         key = form, *others, *map(_form, filled), model.weights is None, *self._state(filled)
         if key not in self._passes:
             if len(self._passes) >= MOST:
-                return _made(loss(tensors))
+                return self._eager(loss, tensors)
             self._passes[key] = self._record(loss, [one.clone() for one in filled])
         return self._passes[key].make(model, filled, rows)
+
+    def _eager(self, loss: Callable[[Sequence[Tensor]], Tensor], tensors: Sequence[Tensor]) -> Tensor:
+        """Make a pass without a recording."""
+        with self._model.watched():
+            value = loss(tensors)
+            with _precise(value):
+                value.backward()
+            return value.detach()
 
     def _state(self, inputs: Sequence[Tensor]) -> tuple[Hashable, ...]:
         """What a recording depends on beside the forms of its inputs."""
@@ -105,7 +136,7 @@ class Recorded:
         model.bare, model.weights, seen = True, None, Precise(model)
         own = Own([*inputs, *self._held, *_kept_by(self._modules)])
         try:
-            with seen, own:
+            with self._model.passing(inputs), seen, own:
                 return loss(inputs).dtype not in HALF and seen.exact
         finally:
             model.bare, model.weights = False, before
@@ -121,8 +152,11 @@ class Recorded:
         model, before = self._model, self._model.weights
         model.weights, model.bare = given[-1] if weighed else None, bare
         try:
-            found = loss(given[:-1] if weighed else given)
+            inputs = given[:-1] if weighed else given
+            with model.passing(inputs):
+                found = loss(inputs)
             with _precise(found):
+                self._powers = model.accept(found)
                 found.backward(torch.full_like(found, model.gain if bare else 1.0))
                 return found.detach(), dict(model.passed()[0])
         finally:
@@ -153,7 +187,7 @@ class Recorded:
 
             self._pool = self._pool or torch.cuda.graph_pool_handle()
             found = Replayed(found, inputs, self._pool)
-        return Pass(found, gain, _kept_by(self._modules))
+        return Pass(found, gain, _kept_by(self._modules), self._powers)
 
 
 class Precise(TorchFunctionMode):
@@ -166,7 +200,7 @@ class Precise(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run it as it is."""
         result = func(*args, **(kwargs or {}))
-        if not self._model.busy and func not in RESHAPES and func not in MOVES:
+        if not self._model.busy and func not in MOVES:
             self.exact &= not any(one.requires_grad and one.dtype in HALF for one in tensors_in(result))
         return result
 
@@ -205,13 +239,15 @@ class Pass:
     run: Run
     gain: float
     read: Sequence[Tensor]
+    powers: frozenset[int] = frozenset((-1,))
 
     def make(self, model: Watched, inputs: Sequence[Tensor], rows: int) -> Tensor:
         """The pass of such a batch, of which so many rows count; its parts are the model's."""
         loss, parts = self.run(inputs)
         examples = len(inputs[0]) // model.each
-        model.adopt(parts, examples, gain=self.gain, padding=examples - rows // model.each)
-        return loss
+        padding = examples - rows // model.each
+        model.adopt(parts, examples, gain=self.gain, padding=padding, powers=self.powers)
+        return model.total(loss)
 
 
 def sizes_up(examples: int) -> int:
@@ -254,13 +290,6 @@ def _single(loss: Tensor) -> Tensor:
             "A recorded function gives more than one number.", remedy="Return the mean over the batch."
         )
     return loss
-
-
-def _made(loss: Tensor) -> Tensor:
-    """With its backward pass."""
-    with _precise(loss):
-        loss.backward()
-    return loss.detach()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.errors import NotSound
+from dalenius.learn.dataflow.unequal_rows import inside
 from dalenius.learn.linear import product
 from dalenius.learn.marks import mark, outer_of
 from dalenius.learn.spreading import is_weight, spread
@@ -77,39 +78,83 @@ def _step(tape: Tape, gates: Gates, x: Tensor, state: State, layer: Layer) -> St
 
 
 def _run(
-    tape: Tape, gates: Gates, x: Tensor, state: State, layer: Layer, backwards: bool
+    tape: Tape, gates: Gates, x: Tensor, state: State, layer: Layer, backwards: bool, live: Tensor | None
 ) -> tuple[Tensor, State]:
-    """One direction of one layer over (time, rows, …)."""
+    """Run one direction of one layer over (time, rows, …).
+
+    Where a row is not `live`, as (time, rows, 1), its state stays what it was and its output is zero. So a
+    run backwards begins at the end of each row.
+    """
     flat = x.transpose(0, 1).contiguous()
     mark(flat, 1)
     ready = product(tape, flat, layer.enter, layer.into).unbind(1)
     outs: list[Tensor] = []
-    for one in reversed(ready) if backwards else ready:
-        state = _step(tape, gates, one, state, layer)
-        outs.append(state[0])
+    for time in reversed(range(len(ready))) if backwards else range(len(ready)):
+        after = _step(tape, gates, ready[time], state, layer)
+        if live is None:
+            state = after
+            outs.append(state[0])
+        else:
+            pairs = zip(after, state, strict=True)
+            state = tuple(torch.where(live[time], new, old.to(new.dtype)) for new, old in pairs)
+            outs.append(after[0].masked_fill(~live[time], 0))
     return torch.stack(outs[::-1] if backwards else outs), state
 
 
 def recurrent(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`torch.lstm`, `torch.gru`, `torch.rnn_tanh`, `torch.rnn_relu`, as `nn.LSTM` and its kin call them."""
-    name = func.__name__
     if kwargs or not isinstance(args[2], list | tuple):
         raise NotSound(
-            f"{name} on packed sequences mixes examples.", remedy="Pass padded sequences as they are."
+            f"{func.__name__} takes packed sequences of which it is not known whose they are.",
+            remedy="Pack padded rows by pack_padded_sequence(x, lengths, enforce_sorted=False), and pass "
+            "them on as they are.",
         )
-    x, start, weights, _, layers, dropout, training, both, batch_first = args
-    if outer_of(x) != (1 if batch_first else len(x)) and tape.examples > 1:
+    x, *rest = args
+    return _layers(tape, func, x, None, *rest)
+
+
+def recurrent_of_unequal_rows(
+    tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Tensor, ...]:
+    """Functions of `dataflow.unequal_rows`: padded rows, each with its length."""
+    x, lengths, *rest = args
+    batch_first = rest[-1]
+    live = inside(lengths, x.shape[1 if batch_first else 0], x.device).transpose(0, 1).unsqueeze(2)
+    # What is after the end of a row has no influence, even where it is not finite.
+    outer, x = outer_of(x), x.masked_fill(~(live.transpose(0, 1) if batch_first else live), 0)
+    if outer:
+        mark(x, outer)
+    return _layers(tape, func, x, live, *rest)
+
+
+def _layers(
+    tape: Tape,
+    func: Function,
+    x: Tensor,
+    live: Tensor | None,
+    start: Any,
+    weights: Sequence[Tensor],
+    _: bool,
+    layers: int,
+    dropout: float,
+    training: bool,
+    both: bool,
+    batch_first: bool,
+) -> tuple[Tensor, ...]:
+    """Run all layers, in both directions where asked to."""
+    name = func.__name__
+    if outer_of(x) != (1 if batch_first else x.shape[0]) and tape.examples > 1:
         raise tape.refused([one for one in weights if one in tape.names], func)
     starts = [_started(tape, func, one) for one in (start if name == "lstm" else (start,))]
     states: list[State] = list(zip(*starts, strict=True))
     x, ways = x.transpose(0, 1) if batch_first else x, 2 if both else 1
-    each = len(weights) // (layers * ways)
+    share = len(weights) // (layers * ways)
     ends: list[State] = []
     for layer in range(layers):
         outs = []
         for number in range(layer * ways, (layer + 1) * ways):
-            own = Layer.of(weights[number * each : (number + 1) * each])
-            out, end = _run(tape, GATES[name], x, states[number], own, number % ways == 1)
+            own = Layer.of(weights[number * share : (number + 1) * share])
+            out, end = _run(tape, GATES[name], x, states[number], own, number % ways == 1, live)
             outs.append(out)
             ends.append(end)
         x = torch.cat(outs, -1)
@@ -117,9 +162,9 @@ def recurrent(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[st
             x = functional.dropout(x, dropout)
     finals = tuple(torch.stack(one) for one in zip(*ends, strict=True))
     result = x.transpose(0, 1) if batch_first else x
-    mark(result, 1 if batch_first else len(x))
+    mark(result, 1 if batch_first else x.shape[0])
     for one in finals:
-        mark(one, len(one))
+        mark(one, one.shape[0])
     return (result, *finals)
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from dalenius.learn import convolution, embedding, linear, normalization, products, recurrent, spreading
+from dalenius.learn import (
+    convolution,
+    embedding,
+    linear,
+    normalization,
+    packed_sequences,
+    products,
+    recurrent,
+    spreading,
+)
+from dalenius.learn.dataflow.unequal_rows import UNEQUAL
 from dalenius.learn.tape import Function, Rule
 
 _BROADCAST = (
@@ -35,6 +45,7 @@ def _rules() -> dict[Function, Rule]:
     rules |= dict.fromkeys(_named("matmul mm bmm __matmul__"), products.matmul)
     rules |= dict.fromkeys(_named("addmm"), products.addmm)
     rules |= dict.fromkeys(_named("lstm gru rnn_tanh rnn_relu"), recurrent.recurrent)
+    rules |= dict.fromkeys(UNEQUAL.values(), recurrent.recurrent_of_unequal_rows)
     rules |= dict.fromkeys(_named("lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"), recurrent.cell)
     rules |= dict.fromkeys(_named("conv1d conv2d conv3d"), convolution.convolution)
     rules |= dict.fromkeys((functional.layer_norm, torch.layer_norm), normalization.layer_norm)
@@ -51,3 +62,5 @@ def _rules() -> dict[Function, Rule]:
 RULES = _rules()
 BAGS = frozenset((functional.embedding_bag,))
 """Functions whose rules find out by themselves whose the data are."""
+FOLLOWED = packed_sequences.FOLLOWED
+"""Functions that mix examples in a way that others undo, where it is known what they did."""

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dalenius.learn.marks import Rows, batch_dimension, derive, derived, mark, outer_of
+from dalenius.learn.dataflow.private_numbers import BatchSize, whole_sizes
+from dalenius.learn.marks import batch_dimension, derive, derived, mark, outer_of
 from dalenius.learn.parts import Whole, full
 from dalenius.learn.tape import Function, Tape
 
@@ -148,20 +149,20 @@ def expand(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, 
     """`weight.expand(rows, …)`, `expand_as`, `repeat`: along the batch where the size is that of a batch."""
     weight, *sizes = args
     if not is_weight(tape, weight) or kwargs:
-        return func(*args, **kwargs)
+        return func(*whole_sizes(args), **whole_sizes(kwargs))
     if len(sizes) == 1 and isinstance(sizes[0], Tensor):
         shape, outer = tuple(sizes[0].shape), outer_of(sizes[0])
         place = batch_dimension(shape, outer, tape.examples or 1) if outer else None
     else:
         asked = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else tuple(sizes)
-        place = next((i for i, size in enumerate(asked) if isinstance(size, Rows)), None)
+        place = next((i for i, size in enumerate(asked) if isinstance(size, BatchSize)), None)
         if getattr(func, "__name__", "") in ("repeat", "tile"):
             return _repeat(tape, weight, asked, place)
         late = (None,) * (len(asked) - weight.dim()) + tuple(weight.shape)
         shape = tuple(int(new) if new != -1 else int(old or 1) for new, old in zip(asked, late, strict=True))
     found = spread(tape, weight, shape, place) if place is not None else None
     if found is None:
-        found = func(*args)
+        found = func(*whole_sizes(args))
         derive(found)
         return found
     mark(found, math.prod(shape[:place]))

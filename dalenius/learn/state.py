@@ -26,11 +26,15 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from dalenius.errors import InvalidArgument, UnknownKind
+from dalenius.learn.adding import Plan
+from dalenius.learn.averaging import Average
+from dalenius.learn.gradients import Watched
 from dalenius.learn.journal import sync_folder
+from dalenius.learn.sampling import Sampling
 from dalenius.ledger.account import Account
 from dalenius.release.receipt import Entry
 
-FORMAT, VERSION = "dalenius-run", 1
+FORMAT, VERSION = "dalenius-run", 2
 _PLAIN = {str, int, float, bool, type(None), Tensor, Parameter}
 
 
@@ -48,6 +52,7 @@ class State:
     reduction: str
     entry: Mapping[str, Any] | None
     lines: int
+    paid: int
     average: Mapping[str, Any] | None = None
     chance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -87,7 +92,14 @@ class State:
         names = {part.name for part in fields(State)}
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise _unknown(path)
-        if content.pop("version", None) != VERSION or set(content) != names:
+        version = content.pop("version", None)
+        if version == 1 and isinstance(content.get("facts"), dict):
+            # Runs of the first version were charged as a whole.
+            content["paid"] = content["facts"].get("sampling", {}).get("steps")
+            content["facts"]["pay"] = "run"
+        elif version != VERSION:
+            raise _unknown(path)
+        if set(content) != names:
             raise _unknown(path)
         return State(**content)
 
@@ -112,6 +124,41 @@ class State:
                 else f"The saved run was charged to {line}, which is not in the account given.",
                 remedy="Leave account out." if line is None else "Pass the account that paid for it.",
             )
+
+
+def facts_of(
+    plan: Plan,
+    sampling: Sampling,
+    model: Watched,
+    optimizer: torch.optim.Optimizer,
+    *,
+    average: Average | None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return what a run that goes on must have in common with the run that was saved; all of it is public.
+
+    Args:
+        plan: What is done in every step.
+        sampling: How batches are drawn.
+        model: The model and its trained parameters.
+        optimizer: The optimizer, of which the type and the number of parameters count.
+        average: The average of the weights that is kept, if any.
+        more: Further facts by name, as plain values.
+    """
+    return {
+        "clip": repr(plan.clipping),
+        "noise_multiplier": str(plan.noise_multiplier),
+        "sampling": sampling.plain(),
+        "average": None if average is None else average.how,
+        "model": {name: _form(value) for name, value in model.inner.state_dict().items()},
+        "trained": list(model.names.values()),
+        "optimizer": [type(optimizer).__name__, *(len(group["params"]) for group in optimizer.param_groups)],
+        **more,
+    }
+
+
+def _form(value: Any) -> list[Any]:
+    return [str(value.dtype), *value.shape] if isinstance(value, Tensor) else []
 
 
 def line_of(entry: Entry | None) -> dict[str, Any] | None:

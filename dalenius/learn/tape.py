@@ -1,134 +1,512 @@
-"""`Tape`: watches a forward pass, and keeps what each example adds to each parameter's gradient.
+"""`Tape`: watches every torch function of a pass, and keeps what each example adds to each gradient.
 
-Every torch function that the model calls passes through here. Where no parameter is among its arguments it
-runs as it is, and its results are marked with where they hold examples (`marks`). Where only parameters and
-constants are, its result is *derived*: a parameter itself, as far as examples are concerned. Where a
-parameter meets examples, a rule takes over: it computes the same, and on the way back it hands the gradient
-on to the examples' side, gives none to the parameter, and puts a part (`parts`) on the tape. What has no rule
-is differentiated example by example (`anything`). So a use of a parameter is either on the tape or has given
-the parameter an ordinary gradient, which is refused: no third case exists.
+The tape is a torch function mode, active from the batch that a loader hands out to the step. Every function
+of torch passes through it. Where no parameter is among its arguments the function runs as it is, and its
+results get the states that the analysis derives (`dataflow`). Where only parameters and constants are, the
+result is *derived*: a parameter itself, as far as examples are concerned. Where a parameter meets examples, a
+rule takes over: it computes the same, and on the way back it hands the gradient on to the examples' side,
+gives none to the parameter, and puts a part (`parts`) on the tape. What has no rule is differentiated example
+by example (`anything`). So a use of a parameter is either on the tape or has given the parameter an ordinary
+gradient, which is refused: no third case exists.
+
+A backward pass is accepted only of a total: a sum or mean over examples of per-example losses, times and plus
+public numbers. Then the gradient of that loss is a sum of gradients that each depend on one example, and
+clipping them bounds what one example can change.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C import _functorch as functorch
+from torch.autograd.function import BackwardCFunction
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from dalenius.errors import NotSound
-from dalenius.learn.indexing import written
+from dalenius.errors import DaleniusError, NotSound
+from dalenius.learn import criteria
+from dalenius.learn.checkpointing import direct_checkpoints, kept_activations, saved_elsewhere
+from dalenius.learn.custom_functions import REGISTERED
+from dalenius.learn.dataflow import batch_length, reads
+from dalenius.learn.dataflow.equivalents import REPLACEMENTS
+from dalenius.learn.dataflow.interpreter import Analysis, Outcome
+from dalenius.learn.dataflow.item_writes import after_write
+from dalenius.learn.dataflow.private_numbers import (
+    BatchSize,
+    PrivateInteger,
+    PrivateNumber,
+    plain,
+    whole_sizes,
+)
+from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
+from dalenius.learn.dataflow.states import (
+    AXIS,
+    COPIES,
+    MIXED,
+    PRIVATE,
+    TOTAL,
+    UNIFORM,
+    VARIED,
+    VIRTUAL,
+    State,
+    Tag,
+    Writes,
+    is_long,
+    mixed,
+    put_tag,
+    tag_of,
+)
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
-from dalenius.learn.marks import (
-    MIXED,
-    Rows,
-    batch_dimension,
-    derive,
-    derived,
-    found_in,
-    made,
-    make,
-    mark,
-    outer_of,
-    replaced,
-    tensors_in,
-)
+from dalenius.learn.marks import Pass, derive, derived, found_in, note_ragged, replaced, tensors_in
 from dalenius.learn.parts import Part, Whole
-from dalenius.learn.placing import described, placed, unmoved
+from dalenius.learn.script_calls import followed_scripts
+from dalenius.learn.thread_calls import guarded_threads
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
 """Computes what the function would, and puts parts on the tape on the way back."""
 
-_SHAPE, _SIZE = vars(torch._C.TensorBase)["shape"].__get__, torch.Tensor.size
-KNOWN = 10_000
-"""Functions with shapes of arguments whose places are kept in mind."""
+_transformed = functorch.maybe_current_level
+_TRANSFORMS = frozenset(
+    ("torch._functorch.vmap", "torch._functorch.eager_transforms", "torch._functorch.apis")
+)
+"""Modules that read the sizes of what they transform."""
 _UNSEEN = {"has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"}
+_FACTORIES = frozenset(
+    getattr(torch, name)
+    for name in ["zeros", "ones", "full", "empty", "rand", "randn", "randint", "normal", "arange"]
+)
+_DIVISIONS = frozenset(
+    (torch.div, torch.true_divide, Tensor.div, Tensor.true_divide, Tensor.__truediv__, Tensor.__div__)
+)
+_PRODUCTS = frozenset((torch.mul, torch.multiply, Tensor.mul, Tensor.__mul__, Tensor.__rmul__))
+_HOOKS = frozenset((Tensor.register_hook, Tensor.register_post_accumulate_grad_hook))
+_SET_DATA = vars(torch._C.TensorBase)["data"].__set__
+_EXCHANGES = "torch.distributed.distributed_c10d"
+_ONE_SIDED = frozenset(("send", "isend", "broadcast", "scatter"))
+_NUMBERS = itertools.count(1)
+_OPEN: list[Tape] = []
+"""Tapes of loops that have begun and not ended; only the last one watches."""
+KNOWN = frozenset(
+    (
+        "transformers.models.bloom.modeling_bloom.GeLUFunction",
+        "torch.distributed.fsdp._fully_shard._fsdp_param_group.RegisterPostBackwardFunction",
+    )
+)
+"""Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
+_STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
+_ALIAS = Origin("a tensor", "shares memory that holds private values", "")
 
 
 class Tape(TorchFunctionMode):
-    """One forward pass over so many examples, by the names of the parameters that are trained."""
+    """The forward passes over one chunk of a batch, by the names of the parameters that are trained.
+
+    Args:
+        names: The trained parameters and what they are called.
+    """
 
     def __init__(self, names: Mapping[Tensor, str]) -> None:
-        from dalenius.learn.rules import BAGS, RULES
+        from dalenius.learn.rules import BAGS, FOLLOWED, RULES
 
         super().__init__()
-        self._rules, self._bags = RULES, BAGS
+        self._rules, self._bags, self._followed = RULES, BAGS, FOLLOWED
         self.know(names)
         self.examples = self.rows = 0
         self.paused = False
+        self.looping = False
+        """Whether a loop is watched, and not only a forward pass."""
+        self.inside = 0
+        """How many forward passes of the private model are under way."""
+        self.powers: set[int] = set()
+        """Of the losses of the backward passes since the last parts were taken: 0 for sums, −1 for means."""
+        self.adopted = False
+        """Whether the parts are of a pass that was made elsewhere, as by `private.loss`."""
+        self.failed = ""
+        """The operation on private examples that raised an error, if any did."""
+        self._number, self._seed = 0, torch.initial_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
-        self._known: dict[Hashable, list[int]] = {}
+        self._analysis, self._writes = Analysis(), Writes()
         self.layers: Layers | None = None
         """Where layers are clipped by themselves."""
 
     def of(self, names: Mapping[Tensor, str]) -> Tape:
-        """Another tape for the same model, with other tensors for its parameters."""
-        found = Tape(names)
-        found._known = self._known
-        return found
+        """Return another tape for the same model, with other tensors for its parameters."""
+        other = Tape(names)
+        other._analysis, other._writes, other._number = self._analysis, self._writes, self._number
+        other.examples, other.rows, other.looping = self.examples, self.rows, self.looping
+        other._seed = self._seed
+        return other
 
     def know(self, names: Mapping[Tensor, str]) -> None:
-        """What parameters are in a forward pass."""
+        """Set what parameters are in a forward pass."""
         self.names = names
         # To look a tensor up by its hash is slow; those in `names` stay alive.
         self._ids = frozenset(map(id, names))
 
-    # What the model calls.
+    # Passes.
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch what is called inside, unless this tape is watching already."""
+        if _OPEN and _OPEN[-1] is self:
+            yield
+            return
+        if self in _OPEN:
+            # Beneath the loop of another run: the mode is there already.
+            _OPEN.append(self)
+            try:
+                yield
+            finally:
+                del _OPEN[len(_OPEN) - 1 - _OPEN[::-1].index(self)]
+            return
+        _OPEN.append(self)
+        self.__enter__()
+        try:
+            with (
+                batch_length.tracked(_length),
+                direct_checkpoints(_is_private),
+                followed_scripts(_is_private),
+                guarded_threads(_is_watched),
+            ):
+                yield
+        finally:
+            _OPEN.remove(self)
+            _withdraw(self)
+
+    @contextmanager
+    def unwatched(self, paused: bool = True) -> Iterator[None]:
+        """Leave what is called inside alone; or, if not `paused`, watch it again."""
+        before, self.paused = self.paused, paused
+        try:
+            yield
+        finally:
+            self.paused = before
+
+    def begin(self, examples: int, rows: int) -> None:
+        """Begin a pass over a chunk of so many examples, in so many rows."""
+        self.drop()
+        self.examples, self.rows = examples, rows
+        self._number = Pass.number = next(_NUMBERS)
+        self._seed = torch.initial_seed()
+        self._writes.forget_freed()
+
+    def drop(self) -> None:
+        """Forget the parts of a pass that was not finished."""
+        self._sizes, self._stands = set(), {}
+        self.forget()
+        if self.layers is not None:
+            self.layers.drop()
+
+    def forget(self) -> None:
+        """Forget backward passes; those of forward passes that were made can still follow."""
+        self._parts, self.powers, self.adopted = {}, set(), False
+        if self.layers is not None:
+            self.layers.forget()
+
+    def give(self, tensor: Tensor, dimension: int = 0) -> None:
+        """Say which dimension of a tensor of the batch holds its rows."""
+        shape = list(tensor.shape)
+        shape[dimension] = VIRTUAL * (shape[dimension] // max(self.examples, 1) or 1)
+        self._tag(tensor, State(AXIS, math.prod(shape[:dimension]), tuple(shape)))
+
+    def give_state(self, tensor: Tensor, state: State | None) -> None:
+        """Say what is known of a tensor in the present pass."""
+        self._tag(tensor, state)
+
+    def give_mixed(self, tensor: Tensor, operation: str, reason: str) -> None:
+        """Say that a tensor of the batch is not known by example."""
+        self._tag(tensor, mixed(operation, reason))
 
     def open(self, examples: int, rows: int) -> None:
-        """Before a forward pass: how many examples its inputs hold, in how many rows."""
+        """Begin the forward pass of a model outside of a watched loop."""
+        self.check_taken_in()
+        sizes = self._sizes
+        self.begin(examples, rows)
+        self._sizes = sizes | {examples}
+
+    def check_taken_in(self) -> None:
+        """Refuse another pass while parts of an earlier one wait to be taken in."""
         if self._parts or (self.layers is not None and self.layers.holding):
-            self._parts, self._sizes = {}, set()
-            if self.layers is not None:
-                self.layers.drop()
+            self.drop()
             raise NotSound(
                 "A backward pass was made and not taken in before the next forward pass: examples of both "
                 "would be clipped together.",
                 remedy="Step, or accumulate, after every backward pass; call the model under torch.no_grad() "
                 "for anything else.",
             )
-        self.examples, self.rows, self.paused = examples, rows, False
-        self._sizes.add(examples)
+
+    # States.
+
+    def state(self, tensor: Tensor) -> State | None:
+        """Return what is known of a tensor in the present pass; None if it is public."""
+        tag = tag_of(tensor)
+        if tag is None:
+            if (self._writes and self._writes.date(tensor)) or self._writes.holds(tensor):
+                return State(MIXED, origin=_ALIAS)
+            return self._hidden(tensor, False) if tensor.requires_grad else None
+        state = tag.state
+        if tag.number != self._number:
+            if state.kind in PRIVATE or is_long(state):
+                return State(MIXED, origin=_STALE)
+            return state if state.kind == UNIFORM else None
+        if self._writes and self._writes.date(tensor) > tag.clock:
+            return State(MIXED, origin=_ALIAS)
+        if state.kind not in PRIVATE and self._writes.holds(tensor):
+            # Its memory was replaced, as by set_(), which is no function that passes through here.
+            return State(MIXED, origin=_ALIAS)
+        if tensor.requires_grad and state.kind in PRIVATE:
+            return self._hidden(tensor, True) or state
+        return state
+
+    def _hidden(self, tensor: Tensor, tagged: bool) -> State | None:
+        """Return MIXED for the result of a custom function, whose way back is not known."""
+        try:
+            node: Any = tensor.grad_fn
+        except RuntimeError:
+            # A view that was made without gradients, of a tensor that was written to: it has no way back.
+            return None
+        if not isinstance(node, BackwardCFunction) or derived(tensor):
+            return None
+        function = getattr(node, "_forward_cls", None)
+        own = getattr(function, "__module__", "").startswith("dalenius.")
+        known = f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}" in KNOWN
+        if tagged and (own or known or function in REGISTERED):
+            return None
+        name = getattr(function, "__name__", type(node).__name__)
+        name = "register_full_backward_hook" if name == "BackwardHookFunction" else name
+        return mixed(name, "is a custom function, whose backward pass is not known to keep examples apart")
+
+    def _tag(self, tensor: Tensor, state: State | None) -> None:
+        if state is None:
+            put_tag(tensor, None)
+        else:
+            # Inside of a custom function gradients are off: its result is differentiable only afterwards.
+            differentiable = tensor.requires_grad and torch.is_grad_enabled()
+            put_tag(tensor, Tag(state, self._number, self._writes.clock, differentiable))
+            if state.kind in PRIVATE:
+                self._writes.hold(tensor)
+
+    # What is called.
 
     def __torch_function__(
         self, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run a function of torch, by a rule where a parameter meets examples."""
         kwargs = kwargs or {}
-        if self.paused:
-            return func(*args, **kwargs)
+        if (
+            self.paused
+            or not _OPEN
+            or ((len(_OPEN) > 1 or _OPEN[-1] is not self) and not self._owns(args, kwargs))
+        ):
+            return _call(func, args, kwargs)
         tensors = found_in(args, kwargs)
-        marked = [one for one in tensors if outer_of(one) is not None]
-        outers = [outer_of(one) for one in marked]
-        if func is _SIZE or func == _SHAPE:
-            return self._size(func, args, kwargs, outers)
-        weights = (
-            [one for one in tensors if id(one) in self._ids or derived(one)]
-            if torch.is_grad_enabled()
-            else []
-        )
-        if not weights or not outers:
-            rule = self._rules.get(func) if weights and self._sized(args, kwargs) else None
-            if rule is not None:
-                self._note(weights)
-                return self._by(rule, func, args, kwargs)
-            result = func(*args, **kwargs)
-            self._mark(func, args, kwargs, result, marked)
-            if not weights and not outers:
-                self._mark_sized(args, result)
-            return self._derive(result) if weights and not outers else result
-        result = self._meet(func, args, kwargs, weights, outers)
-        self._mark(func, args, kwargs, result, marked)
+        if _transformed() is not None:
+            self._check_transformed(tensors)
+        states, private, ids = {}, False, self._ids
+        weights: list[Tensor] = []
+        for tensor in tensors:
+            if id(tensor) in ids:
+                weights.append(tensor)
+                if not self._writes:
+                    continue
+            elif derived(tensor):
+                weights.append(tensor)
+            state = self.state(tensor)
+            if state is not None:
+                states[id(tensor)] = state
+                private = private or state.kind in PRIVATE
+        if func == reads.SHAPE or func in reads.SIZES or func == reads.BYTES:
+            known = states.get(id(args[0])) if args else None
+            if known is not None and private and sys._getframe(1).f_globals["__name__"] in _TRANSFORMS:
+                raise _untransformed()
+            return func(*args, **kwargs) if known is None else reads.measured(func, args, kwargs, known)
+        if func in self._followed:
+            result = self._followed[func](self, func, args, kwargs)
+            if result is not None:
+                return result
+        if not torch.is_grad_enabled():
+            weights = []
+        if not states and not weights:
+            return self._public(func, args, kwargs)
+        try:
+            return self._called(func, args, kwargs, states, weights, private)
+        except DaleniusError:
+            raise
+        except Exception:
+            if private or any(map(is_long, states.values())):
+                self.failed = self.failed or f"{_name(func)}{user_line()}"
+            raise
+
+    def _called(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+        private: bool,
+    ) -> Any:
+        """Run a function whose tensors have these states."""
+        if weights and func in _HOOKS:
+            raise _hooked(self._named(weights))
+        if private and self.looping and torch.is_grad_enabled():
+            self._check_learned(func, args, kwargs, states)
+        if getattr(func, "__name__", "") == "__setitem__" and _sized(args[1:], kwargs):
+            _call(func, args, kwargs)
+            reason = "writes by the size of the batch, which is private"
+            self._note_write(args[0], states.get(id(args[0])), mixed(_name(func), reason))
+            return None
+        if func == _SET_DATA and states:
+            return self._replaced(func, args, kwargs, states)
+        if func in reads.VALUES and any(map(is_long, states.values())):
+            return reads.READS[func](*args, **kwargs)
+        if private:
+            special = self._special(func)
+            if special is not None:
+                return special(func, args, kwargs, states)
+        return self._run(func, args, kwargs, states, weights)
+
+    def _check_learned(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> None:
+        """Refuse tensors that would get gradients of private examples, and that the run does not train."""
+        for tensor in found_in(args, kwargs):
+            if not tensor.requires_grad or id(tensor) in self._ids or derived(tensor):
+                continue
+            state = states.get(id(tensor))
+            public = state is None or (state.kind not in PRIVATE and not is_long(state))
+            if public and (state is not None or tensor.is_leaf or not self._is_own(tensor)):
+                raise NotSound(
+                    f"{_name(func)} takes private examples and a tensor that requires gradients, and that "
+                    f"the run does not train{user_line()}: its gradient would be private, without noise.",
+                    remedy="Make it a parameter of the model, or call requires_grad_(False) or detach().",
+                )
+
+    @staticmethod
+    def _is_own(tensor: Tensor) -> bool:
+        """Return whether a tensor comes from a rule of this library."""
+        node: Any = tensor.grad_fn
+        function = getattr(node, "_forward_cls", None)
+        return getattr(function, "__module__", "").startswith("dalenius.")
+
+    def _owns(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether a call is of this run, where the loops of several are open."""
+        tags = [tag for tensor in found_in(args, kwargs) if (tag := tag_of(tensor)) is not None]
+        numbers = {tag.number for tag in tags}
+        if self._number in numbers:
+            return True
+        others = {tape._number for tape in _OPEN if tape is not self}
+        return _OPEN[-1] is self and not numbers & others
+
+    def _is_reseeded(self) -> bool:
+        """Return whether torch's generator has a seed that no run whose loop is open has given it."""
+        seed = torch.initial_seed()
+        return seed != self._seed and all(seed != tape._seed for tape in _OPEN)
+
+    def _check_transformed(self, tensors: list[Tensor]) -> None:
+        """Refuse transforms of torch.func over private tensors, whose results are not followed."""
+        for tensor in tensors:
+            inner = tensor
+            while functorch.is_functorch_wrapped_tensor(inner):
+                inner = functorch.get_unwrapped(inner)
+            if not self.is_public(inner):
+                raise _untransformed()
+
+    def _public(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of public tensors and numbers."""
+        if _numbered(args, kwargs):
+            return self._of_numbers(func, args, kwargs)
+        result, sized = _call(func, args, kwargs), _sized(args, kwargs)
+        if sized and in_place(func):
+            reason = "writes by the size of the batch, which is private"
+            self._note_write(args[0], None, mixed(_name(func), reason))
+        elif sized or (isinstance(result, Tensor) and func in _FACTORIES):
+            self._follow(func, args, kwargs, result, {})
         return result
+
+    def _of_numbers(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of private numbers: its results are mixed."""
+        result = func(*whole_sizes(_plain(args)), **whole_sizes(_plain(kwargs)))
+        given = found_in(args, kwargs)
+        absorbed = next((one for tensor in given if (one := self.state(tensor)) and one.kind == MIXED), None)
+        numbers = (one for one in _flat(args, kwargs) if isinstance(one, PrivateNumber | PrivateInteger))
+        source = next((number.source for number in numbers), "shape")
+        state = mixed(_name(func), f"takes a value that {source} read out of private examples")
+        for tensor in tensors_in(result):
+            self._tag(tensor, absorbed or state)
+        for target in _targets(func, args, kwargs):
+            self._note_write(target, None, absorbed or state)
+        return result
+
+    def _run(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+    ) -> Any:
+        if _numbered(args, kwargs):
+            return self._of_numbers(func, args, kwargs)
+        if saved_elsewhere() is None:
+            return self._made(func, args, kwargs, states, weights)
+        with kept_activations():
+            return self._made(func, args, kwargs, states, weights)
+
+    def call(self, func: Function, args: tuple[Any, ...]) -> Any:
+        """Run a function that is not one of torch's, by its rule where a parameter meets examples."""
+        pairs = ((tensor, self.state(tensor)) for tensor in found_in(args, {}))
+        states = {id(tensor): state for tensor, state in pairs if state is not None}
+        return self._run(func, args, {}, states, self._weights(args, {}))
+
+    def _made(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+    ) -> Any:
+        if weights:
+            self._place_copies(args, kwargs, states)
+        if weights and self._meets(func, args, kwargs, states, weights):
+            result = self._meet(func, args, kwargs, weights, states)
+            self._follow(func, args, kwargs, result, states)
+            return result
+        result = _call(func, args, kwargs)
+        if states:
+            self._follow(func, args, kwargs, result, states)
+        return self._derive(result) if weights else result
+
+    def _meets(
+        self, func: Function, args: Any, kwargs: Any, states: dict[int, State], weights: list[Tensor]
+    ) -> bool:
+        """Return whether parameters meet examples, or copies for each of them that a rule knows."""
+        own = {id(weight) for weight in weights}
+        kinds = {state.kind for key, state in states.items() if key not in own}
+        if kinds & PRIVATE:
+            return True
+        return func in self._rules and (_sized(args, kwargs) or bool(kinds - {UNIFORM, VARIED}))
+
+    def _place_copies(self, args: Any, kwargs: Any, states: dict[int, State]) -> None:
+        """Give tensors that are uniform, and as long as the batch, a batch axis: parameters meet them."""
+        for tensor in found_in(args, kwargs):
+            state = states.get(id(tensor))
+            if state is None or state.kind != UNIFORM or state.shape is None:
+                continue
+            long = [i for i, size in enumerate(state.shape) if size and size % VIRTUAL == 0]
+            if len(long) == 1:
+                states[id(tensor)] = State(COPIES, math.prod(state.shape[: long[0]]), state.shape)
+                self._tag(tensor, states[id(tensor)])
 
     def _meet(
         self,
@@ -136,25 +514,29 @@ class Tape(TorchFunctionMode):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         weights: list[Tensor],
-        outers: list[int | None],
+        states: dict[int, State],
     ) -> Any:
-        """A parameter meets examples."""
-        if _saved_elsewhere():
-            raise NotSound(
-                "Under checkpointing a forward pass is made twice, and the second one is not watched.",
-                remedy="Train without checkpointing, in smaller physical batches.",
-            )
+        """Run a function in which a parameter meets examples."""
         from dalenius.learn.anything import anything
 
         if func not in self._rules and isinstance(func, FunctionType) and _UNSEEN & set(func.__globals__):
             return self._open(func)(*args, **kwargs)
+        self._check_meeting(weights, func, states)
         rule = self._rules.get(func, anything)
-        if MIXED in outers and func not in self._bags:
-            raise self.refused(weights, func)
         self._note(weights)
         if not any(map(derived, weights)):
             return rule(self, func, args, kwargs)
         return self._by(rule, func, args, kwargs)
+
+    def _check_meeting(self, weights: list[Tensor], func: Function, states: dict[int, State]) -> None:
+        lost = next((one for one in states.values() if one.kind in (MIXED, TOTAL)), None)
+        if lost is not None and func not in self._bags:
+            raise self.refused(weights, func, lost.origin)
+        if not self.inside:
+            raise NotSound(
+                f"{self._named(weights)} met private examples outside of the private model{user_line()}.",
+                remedy="Call private.model(x) instead of model(x): it keeps examples' gradients apart.",
+            )
 
     def _note(self, weights: list[Tensor]) -> None:
         if self.layers is not None:
@@ -164,18 +546,18 @@ class Tape(TorchFunctionMode):
         return rule(self, func, replaced(args, self._stand_in), replaced(kwargs, self._stand_in))
 
     def _stand_in(self, tensor: Tensor) -> Tensor:
-        """For what is derived, a parameter of the same values: a backward pass leaves its own graph whole."""
+        """Return a parameter of the same values for a derived tensor, whose graph stays whole in backward."""
         if not derived(tensor) or tensor in self._stands:
             return tensor
-        found = next((new for new, old in self._stands.items() if old is tensor), None)
-        if found is None:
-            found = tensor.detach().requires_grad_()
-            derive(found)
-            self._stands[found] = tensor
-        return found
+        known = next((new for new, old in self._stands.items() if old is tensor), None)
+        if known is None:
+            known = tensor.detach().requires_grad_()
+            derive(known)
+            self._stands[known] = tensor
+        return known
 
     def _open(self, func: FunctionType) -> Function:
-        """A function of torch that is written in torch, so that what it calls passes through here."""
+        """Return a function of torch that is written in torch, so that what it calls passes through here."""
         unseen = dict.fromkeys(_UNSEEN, lambda *_: False)
         copy = FunctionType(
             func.__code__, func.__globals__ | unseen, func.__name__, func.__defaults__, func.__closure__
@@ -188,89 +570,304 @@ class Tape(TorchFunctionMode):
 
         return run
 
-    # Marks.
+    # What private tensors give.
 
-    def _size(
-        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], outers: list[int | None]
-    ) -> Any:
-        size = func(*args, **kwargs)
-        if not outers or not outers[0]:
-            return size
-        shape = tuple(size) if isinstance(size, tuple) else tuple(args[0].shape)
-        place = batch_dimension(shape, outers[0], self.examples or 1)
-        if place is None or shape[place] != self.rows:
-            return size
-        if isinstance(size, tuple):
-            return torch.Size((*shape[:place], Rows(self.rows), *shape[place + 1 :]))
-        asked = args[1] if len(args) > 1 else kwargs.get("dim", 0)
-        return Rows(size) if asked % len(shape) == place else size
+    def _special(self, func: Function) -> Function | None:
+        """Return what takes the place of a function of private tensors."""
+        if func in criteria.NAMES:
+            return self._criterion
+        if func in REPLACEMENTS:
+            return self._opened
+        if func is Tensor.backward or func is torch.autograd.backward:
+            return self._backward
+        if func is Tensor.__len__:
+            return self._counted
+        if getattr(func, "__module__", "") == _EXCHANGES:
+            return self._exchanged
+        if func in reads.READS:
+            return lambda func, args, kwargs, _: reads.READS[func](*args, **kwargs)
+        if func is Tensor.__getitem__:
+            return self._picked
+        if func in _DIVISIONS or func in _PRODUCTS:
+            return self._scaled
+        return self._written if getattr(func, "__name__", "") == "__setitem__" else None
+
+    def _exchanged(self, func: Function, args: Any, kwargs: Any, _: dict[int, State]) -> Any:
+        """Exchange private values with other processes: what comes back is theirs as well.
+
+        A process that only receives could not know that the values are private, so that sending is refused.
+        """
+        if _name(func) in _ONE_SIDED:
+            raise NotSound(
+                f"{_name(func)} sends private values to other processes{user_line()}, where they would be "
+                "taken for public ones.",
+                remedy="Leave the exchange out: private.step() adds up the sums of all processes. Use "
+                "all_reduce for a value that is printed.",
+            )
+        result = func(*args, **kwargs)
+        for tensor in found_in(args, kwargs):
+            after = mixed(_name(func), "exchanges private values with other processes")
+            self._note_write(tensor, self.state(tensor), after)
+        return result
+
+    def _opened(self, func: Function, args: Any, kwargs: Any, _: dict[int, State]) -> Any:
+        """Run what takes the place of a function that reads values, watched."""
+        with self:
+            return REPLACEMENTS[func](*args, **kwargs)
+
+    def _criterion(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Average a cross entropy over each row's own targets first."""
+        given = dict(zip(criteria.NAMES[func], args, strict=False)) | kwargs
+        if not criteria.averages(func, given):
+            return self._run(func, args, kwargs, states, [])
+        single = self._outcome(func, (), given | {"reduction": "none"})
+        known = single.results[0] if single.results else None
+        if known is None or known.kind != AXIS:
+            return self._run(func, args, kwargs, states, [])
+        result = criteria.mean_by_example(func, given, self.rows, known.outer)
+        self._tag(result, State(TOTAL, shape=(), power=-1))
+        return result
+
+    def _scaled(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Divide a total by the size of the batch, which makes it a mean."""
+        total, *rest = args
+        state, by = states.get(id(total)), rest[0] if rest else None
+        if state is None or state.kind != TOTAL or not isinstance(by, BatchSize) or kwargs:
+            return self._run(func, args, kwargs, states, self._weights(args, kwargs))
+        result = _call(func, args, kwargs)
+        self._tag(result, state._replace(power=state.power + (-1 if func in _DIVISIONS else 1)))
+        return result
 
     @staticmethod
-    def _sized(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether sizes among the arguments are those of a batch."""
-        flat = [*args, *kwargs.values()]
-        nested = [two for one in flat if isinstance(one, tuple | list) for two in one]
-        return any(isinstance(one, Rows) for one in (*flat, *nested))
+    def _counted(func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Return the length of a tensor whose first dimension is not the batch."""
+        shape = states[id(args[0])].shape
+        if shape and shape[0] % VIRTUAL:
+            return func(*args)
+        return reads.READS[func](*args)
 
-    def _mark_sized(self, args: tuple[Any, ...], result: Any) -> None:
-        """A constant that was made as large as the batch has a part for every example."""
-        given = [one for one in args if isinstance(one, int | tuple | list)]
-        sizes = given[0] if given and not isinstance(given[0], int) else given
-        place = next((i for i, size in enumerate(sizes) if isinstance(size, Rows)), None)
-        if place is not None and isinstance(result, Tensor) and result.dim() == len(sizes):
-            mark(result, math.prod(result.shape[:place]))
-            make(result)
+    def _picked(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Pick by index; of entries that a mask picks of each example it is noted where they come from."""
+        source, mask = args
+        result = self._run(func, args, kwargs, states, self._weights(args, kwargs))
+        if isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == source.shape[: mask.dim()]:
+            one, two = states.get(id(source)), states.get(id(mask))
+            if one and two and one.kind == two.kind == AXIS and one.outer == two.outer == 1:
+                note_ragged(result, source, mask)
+        return result
 
-    def _mark(
-        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, marked: list[Tensor]
-    ) -> None:
-        if not marked:
-            return
-        if in_place(func):
-            self._mark_written(func, args, kwargs, marked)
-            return
-        results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
-        if all(outer_of(one) is not None for one in results):
-            return
-        constant = all(map(made, marked))
-        same = unmoved(func, result, marked) if self.examples > 1 else None
-        outers = [same] if same else self._places(func, args, kwargs, results, marked)
-        for tensor, outer in zip(results, outers, strict=True):
-            if outer_of(tensor) is None:
-                mark(tensor, outer)
-                if constant:
-                    make(tensor)
+    def _replaced(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Replace the values of a tensor by those of another: `x.data = y`."""
+        func(*args, **kwargs)
+        before, after = states.get(id(args[0])), states.get(id(args[1]))
+        self._note_write(args[0], before, after)
 
-    def _places(
+    def _weights(self, args: Any, kwargs: Any) -> list[Tensor]:
+        tensors = found_in(args, kwargs) if torch.is_grad_enabled() else []
+        return [one for one in tensors if id(one) in self._ids or derived(one)]
+
+    def _backward(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Make a backward pass of a total; refuse any other."""
+        losses = args[0] if isinstance(args[0], tuple | list) else [args[0]]
+        for loss in losses:
+            self.accept(loss)
+        gradients = args[1] if len(args) > 1 else kwargs.get("gradient", kwargs.get("grad_tensors"))
+        given = [] if gradients is None else [self.state(tensor) for tensor in tensors_in((gradients,))]
+        private = any(state is not None and state.kind in PRIVATE for state in given)
+        if private or kwargs.get("create_graph"):
+            raise NotSound(
+                f"backward() with gradients of private examples, or of gradients{user_line()}, is not "
+                "followed.",
+                remedy="Call loss.backward() without arguments, or use private.loss(function).",
+            )
+        return func(*args, **kwargs)
+
+    def accept(self, loss: Tensor) -> None:
+        """Note the loss of a backward pass, or refuse one whose gradient is not a sum over examples."""
+        state = self.state(loss)
+        if state is None or state.kind == UNIFORM:
+            return
+        if state.kind != TOTAL:
+            raise _no_total(state)
+        if state.power not in (0, -1):
+            raise NotSound(
+                f"The loss is multiplied or divided by the size of the batch more than once{user_line()}.",
+                remedy="Return the mean over examples, or their sum divided by a public number.",
+            )
+        if self.adopted:
+            raise NotSound(
+                "private.loss, or a recorded pass, has computed the gradients of this batch already, and "
+                f"backward(){user_line()} would add to them.",
+                remedy="Return the whole loss from that function, or call loss.backward() alone.",
+            )
+        self.powers.add(state.power)
+        if len(self.powers) > 1:
+            raise NotSound(
+                "One backward pass of this batch was of a sum over examples, another one of a mean.",
+                remedy="Use means in all of them, or sums.",
+            )
+
+    def _written(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
+        """Write items of a tensor."""
+        target, index, value = args
+        before = states.get(id(target))
+        weights = self._weights((target, value), {})
+
+        def picked(whole: State, at: Any) -> State | None:
+            def of(tensor: Tensor) -> State | None:
+                return whole if tensor is target else self.state(tensor)
+
+            outcome = self._analysis.outcome(Tensor.__getitem__, (target, at), {}, of, self.examples)
+            return outcome.results[0] if outcome.results else None
+
+        if isinstance(value, PrivateNumber):
+            reason = f"writes a value that {value.source} read out of private examples"
+            after: State | None = mixed("__setitem__", reason)
+            func(target, index, plain(value))
+        else:
+            after = after_write(target, index, value, self.state, picked)
+            if weights and states:
+                self._meet(func, args, kwargs, weights, states)
+            else:
+                _call(func, args, kwargs)
+        self._note_write(target, before, after)
+
+    def _note_write(self, target: Tensor, before: State | None, after: State | None) -> None:
+        """Tag what was written to; other tensors on the same memory are mixed from now on."""
+        private = after is not None and after.kind in PRIVATE
+        if before != after and (private or is_long(before)):
+            self._writes.note(target)
+            if after is None and before is not None:
+                after = State(VARIED, shape=before.shape)
+        self._tag(target, after)
+
+    # Outcomes.
+
+    def outers(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], count: int) -> list[int]:
+        """Return where each result of a call holds examples, 0 where that is not known."""
+        states = self._outcome(func, args, kwargs).results
+        if len(states) != count:
+            return [0] * count
+        return [0 if state is None or state.kind not in (AXIS, COPIES) else state.outer for state in states]
+
+    def is_public(self, tensor: Tensor) -> bool:
+        """Return whether the values of a tensor depend on public facts alone."""
+        state = self.state(tensor)
+        return state is None or state.kind not in PRIVATE
+
+    def leads(self, tensor: Tensor) -> bool:
+        """Return whether the first dimension of a tensor is the batch, and each row follows from its own."""
+        state = self.state(tensor)
+        placed = state is not None and state.kind in (AXIS, COPIES) and state.outer == 1
+        return placed and tensor.shape[0] == self.rows
+
+    def admits(self, tensor: Tensor) -> bool:
+        """Return whether a recorded pass may take a tensor as one of its batch, or as a constant."""
+        state = self.state(tensor)
+        if not self.looping or (state is not None and state.kind == UNIFORM):
+            return True
+        return self.leads(tensor) if tensor.dim() else self.is_public(tensor)
+
+    def note_total(self, tensor: Tensor) -> None:
+        """Say that a tensor is a mean over the batch."""
+        self._tag(tensor, State(TOTAL, shape=tuple(tensor.shape), power=-1))
+
+    def follow_copy(self, tensor: Tensor, copy: Tensor) -> Tensor:
+        """Give a copy of a tensor, with the same entries, its state."""
+        state = self.state(tensor)
+        self._tag(copy, state)
+        return copy
+
+    def _outcome(
         self,
         func: Function,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        results: list[Tensor],
-        marked: list[Tensor],
-    ) -> list[int]:
-        """Where results hold examples: the same for the same function of the same shapes and marks."""
-        said = described(func, args, kwargs, results)
-        found = None if said is None else self._known.get((self.examples, said))
-        if found is None:
-            found = placed(func, args, kwargs, results, marked, self.examples)
-            if said is not None and len(self._known) < KNOWN:
-                self._known[self.examples, said] = found
-        return found
+        state: Callable[[Tensor], State | None] | None = None,
+    ) -> Outcome:
+        if func in self._bags:
+            from dalenius.learn.embedding import bag_form
 
-    def _mark_written(
-        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], marked: list[Tensor]
+            func, args, kwargs = bag_form(args, kwargs)
+        return self._analysis.outcome(func, args, kwargs, state or self.state, self.examples)
+
+    def _follow(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        known: dict[int, State],
     ) -> None:
-        """What was written into."""
-        into = args[0]
-        if getattr(func, "__name__", "") == "__setitem__":
-            outer = written(into, args[1], args[2], self.examples)
+        """Give the results of a call their states, and what it wrote to.
+
+        Args:
+            func: The function that was called.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+            result: What it returned.
+            known: The states of its arguments before the call, by identity.
+        """
+        results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
+        absorbed = next((state for state in known.values() if state.kind == MIXED), None)
+        absorbed = None if func in self._bags else absorbed
+        if absorbed is not None and absorbed.origin in (_STALE, _ALIAS):
+            reason = f"takes a tensor that {absorbed.origin.reason}"
+            absorbed = absorbed._replace(origin=origin(_name(func), reason))
+        if absorbed is not None:
+            outcome = Outcome((), (), "")
+        elif func in self._bags:
+            outcome = self._outcome(func, args, kwargs)
         else:
-            outer = outer_of(into)
-            if outer is None:
-                outer = placed(torch.add, args, kwargs, [into], marked, self.examples)[0]
-        if outer is not None:
-            mark(into, outer)
+            outcome = self._outcome(func, args, kwargs, lambda tensor: known.get(id(tensor)))
+        states = outcome.results
+        if outcome.counts:
+            raise NotSound(
+                f"{_name(func)} cuts the batch into a number of pieces that depends on its size"
+                f"{user_line()}, which is private.",
+                remedy="Work on the batch as a whole: every operation of torch does so example by example.",
+            )
+        if len(states) != len(results):
+            failed = origin(outcome.failed or _name(func), "is not known to keep examples apart")
+            lost = absorbed or State(MIXED, origin=failed)
+            private = absorbed or any(state.kind in PRIVATE or is_long(state) for state in known.values())
+            states = tuple(lost if private or _sized(args, kwargs) else None for _ in results)
+        elif _sized(args, kwargs):
+            sized = mixed(_name(func), "takes the size of the batch, which is private")
+            states = tuple(
+                state if state is not None and (state.kind in PRIVATE or is_long(state)) else sized
+                for state in states
+            )
+        seeded = kwargs.get("generator") is not None or self._is_reseeded()
+        if seeded and any(map(is_long, states)):
+            reason = (
+                "draws from a generator whose seed may be known: which number is whose depends on the batch"
+            )
+            states = tuple(mixed(_name(func), reason) for _ in results)
+        written = bool(outcome.written) or in_place(func) or kwargs.get("out") is not None
+        given = found_in(args, kwargs) if written else []
+        befores = [known.get(id(tensor)) for tensor in given]
+        if absorbed is None and any(state is not None and state.kind == MIXED for state in states):
+            states = tuple(_blamed(state, func) for state in states)
+        for tensor, state in zip(results, states, strict=True):
+            target = next((i for i, one in enumerate(given) if one is tensor), None) if written else None
+            if target is not None:
+                self._note_write(tensor, befores[target], state)
+            else:
+                self._tag(tensor, state)
+        if func in _LOOKUPS and any(state.kind in PRIVATE for state in known.values()):
+            given_names = dict(zip(("input", "weight", "", "max_norm"), args, strict=False)) | kwargs
+            if given_names.get("max_norm") is not None:
+                reason = "scales the rows that examples look up"
+                self._note_write(given_names["weight"], None, mixed(_name(func), reason))
+        if func in _NORMALIZATIONS and any(state.kind in PRIVATE for state in known.values()):
+            statistics = mixed(_name(func), "writes statistics of all examples")
+            for tensor in _statistics(func, args, kwargs):
+                self._note_write(tensor, None, statistics)
+        if outcome.written:
+            for tensor, before, after in zip(given, befores, outcome.written, strict=True):
+                if all(tensor is not one for one in results) and before != after:
+                    self._note_write(tensor, before, _blamed(after, func))
 
     def _derive(self, result: Any) -> Any:
         for tensor in tensors_in(result):
@@ -288,66 +885,242 @@ class Tape(TorchFunctionMode):
         """Whether parts of what is derived from parameters wait to be carried on to these."""
         return any(one not in self.names for one in self._parts)
 
+    def check_hooks(self) -> None:
+        """Refuse trained parameters with hooks on their gradients, which would run on single examples."""
+        for parameter, name in self.names.items():
+            if parameter._backward_hooks:
+                raise _hooked(name)
+
+    def check_failures(self) -> None:
+        """Refuse to go on after an operation failed: whether it fails depends on the examples it is given."""
+        if self.failed:
+            raise NotSound(
+                f"{self.failed} failed on private examples, and the loop went on. Whether it fails depends "
+                "on them, so that one person could change what the loop does for all others.",
+                remedy="Let errors end the run, and begin a new one; check rows before they are data.",
+            )
+
     # Parts.
 
     def put(self, weight: Tensor, part: Part) -> None:
-        """A part of a parameter, or of what is derived from parameters."""
-        found = None if self.layers is None else self.layers.put(weight, part)
-        for one, new in {weight: part}.items() if found is None else found.items():
+        """Keep a part of a parameter, or of what is derived from parameters."""
+        summed = None if self.layers is None else self.layers.put(weight, part)
+        for one, new in {weight: part}.items() if summed is None else summed.items():
             self._parts.setdefault(one, []).append(new)
 
     def parts(self) -> dict[Tensor, Part]:
-        """All that is on the tape, by parameter; the tape is blank afterwards."""
-        found, self._parts = self._parts if self.examples else {}, {}
+        """Return all that is on the tape, by parameter; the tape is blank afterwards."""
+        parts, self._parts = self._parts if self.examples else {}, {}
         sizes, self._sizes = self._sizes, set()
+        self.powers, self.adopted = set(), False
         if len(sizes) > 1:
             raise NotSound(
                 "The model was called on batches of different sizes before one step.",
                 remedy="Call it once for every step, and under torch.no_grad() for anything else.",
             )
-        for weight, parts in () if self.layers is None else self.layers.rest().items():
-            found.setdefault(weight, []).extend(parts)
+        for weight, more in () if self.layers is None else self.layers.rest().items():
+            parts.setdefault(weight, []).extend(more)
         carried = set()
-        while derived_ones := [one for one in found if one not in self.names]:
+        while derived_ones := [one for one in parts if one not in self.names]:
             for weight in derived_ones:
-                for source, part in self._carried(weight, united(found.pop(weight))):
-                    found.setdefault(source, []).append(part)
+                for source, part in self._carried(weight, united(parts.pop(weight))):
+                    parts.setdefault(source, []).append(part)
                     carried.add(source)
         self._stands = {}
         if self.layers is not None:
             self.layers.learn(carried & self.names.keys())
-        return {parameter: united(parts) for parameter, parts in found.items()}
+        return {parameter: united(shares) for parameter, shares in parts.items()}
 
     def _carried(self, weight: Tensor, part: Part) -> list[tuple[Tensor, Part]]:
-        """The shares of what is derived, as shares of what it is derived from."""
+        """Return the shares of what is derived, as shares of what it is derived from."""
         sources = [one for one in (*self.names, *self._stands) if one is not weight]
         shares = part.whole().view(part.examples, *weight.shape).to(weight.dtype)
         root = self._stands.get(weight, weight)
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             root, sources, shares, retain_graph=True, allow_unused=True, is_grads_batched=True
         )
-        return [(one, Whole(share)) for one, share in zip(sources, found, strict=True) if share is not None]
+        pairs = zip(sources, gradients, strict=True)
+        return [(source, Whole(share)) for source, share in pairs if share is not None]
 
-    def refused(self, weights: list[Tensor], func: Function) -> NotSound:
-        """Where it cannot be told whose examples a parameter meets."""
-        names = sorted(self.names.get(one, "what is derived from parameters") for one in weights)
+    def _named(self, weights: list[Tensor]) -> str:
+        return " and ".join(sorted({self.names.get(one, "a function of parameters") for one in weights}))
+
+    def refused(self, weights: list[Tensor], func: Function, known: Origin | None = None) -> NotSound:
+        """Return the refusal of a parameter that meets data which are not known by example."""
+        why = f": {known}" if known is not None else ""
         return NotSound(
-            f"{getattr(func, '__name__', 'A function')} uses {' and '.join(names)} on data of which it is "
-            "not known whose they are, so that no example's gradient can be clipped by itself.",
-            remedy="Keep the batch as the first dimension up to there, or freeze these parameters.",
+            f"{_name(func)} uses {self._named(weights)} on data that are not known by example{why}"
+            f"{'' if known is not None else user_line()}, so that no example's gradient can be clipped by "
+            "itself.",
+            remedy="Keep examples apart up to there, or freeze these parameters.",
         )
 
 
-@lru_cache(4096)
-def in_place(func: Function) -> bool:
-    """Whether it changes its first argument."""
-    name = getattr(func, "__name__", "")
-    return name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__") or (
-        name.endswith("_") and not name.endswith("__")
+def _hooked(name: str) -> NotSound:
+    return NotSound(
+        f"A hook on the gradient of {name}{user_line()} would see gradients of single examples, or none.",
+        remedy="Remove the hook: to change what the optimizer gets, use its own step hooks.",
     )
 
 
-def _saved_elsewhere() -> bool:
-    """Whether what a function saves for its backward pass is made again later instead."""
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
-    return hooks is not None
+def _untransformed() -> NotSound:
+    return NotSound(
+        f"vmap, or another transform of torch.func, of private examples{user_line()} is not followed.",
+        remedy="Use private.loss(function), which runs a function of one example for all of them.",
+    )
+
+
+def _blamed(state: State | None, func: Function) -> State | None:
+    """Return a mixed state that names the function which was called, and its line."""
+    if state is None or state.kind != MIXED or state.origin is None:
+        return state
+    return state._replace(origin=called(state.origin, _name(func)))
+
+
+def _no_total(state: State) -> NotSound:
+    if state.kind == AXIS:
+        return NotSound(
+            f"backward() was called on losses of single examples{user_line()}.",
+            remedy="Take their mean, or their sum divided by a public number.",
+        )
+    return NotSound(
+        f"The loss mixes examples: {state.origin or 'a tensor that is not known by example'}. So one person "
+        "could change the gradients of others, which clipping does not bound.",
+        remedy="Compute one loss for each example from that example alone, and take the mean over examples: "
+        "average over an example's own tokens first, replace batch statistics by dp.learn.replaced(model), "
+        "leave out mining, mixing and weights that are counted over the batch.",
+    )
+
+
+def _is_private(tensor: Tensor) -> bool:
+    """Return whether a tensor depends on private examples of the pass that is watched."""
+    with torch._C.DisableTorchFunction():
+        state = _OPEN[-1].state(tensor) if _OPEN else None
+    return state is not None and state.kind in PRIVATE
+
+
+def _is_watched(tensor: Tensor) -> bool:
+    """Return whether a tensor depends on private examples, or on how many they are."""
+    with torch._C.DisableTorchFunction():
+        state = _OPEN[-1].state(tensor) if _OPEN else None
+    return state is not None and (state.kind in PRIVATE or is_long(state))
+
+
+def _length(tensor: Tensor) -> Any:
+    """Return the length of a tensor, a private size where it is a batch's."""
+    tape = _OPEN[-1] if _OPEN else None
+    with torch._C.DisableTorchFunction():
+        state = None if tape is None or tape.paused else tape.state(tensor)
+    if state is not None and tensor.dim():
+        size = reads.measured(reads.SIZE, (tensor, 0), {}, state)
+        return BatchSize(size.value, size.ratio, "len()") if isinstance(size, BatchSize) else size
+    with torch._C.DisableTorchFunction():
+        return tensor.shape[0] if tensor.dim() else tensor.__len__()
+
+
+def _withdraw(tape: Tape) -> None:
+    """Take a mode off the stack, wherever it is."""
+    above = []
+    while torch._C._len_torch_function_stack():
+        mode = torch.overrides._pop_mode()
+        if mode is tape:
+            break
+        above.append(mode)
+    for mode in reversed(above):
+        torch.overrides._push_mode(mode)
+
+
+def _name(func: Function) -> str:
+    name = str(getattr(func, "__name__", "a function"))
+    return str(getattr(func, "__self__", func).__name__) if name == "__get__" else name
+
+
+def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
+    for one in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(one, tuple | list):
+            yield from _flat(tuple(one), {})
+        elif isinstance(one, slice):
+            yield from (one.start, one.stop, one.step)
+        else:
+            yield one
+
+
+def _of_types(args: Any, kwargs: dict[str, Any], types: frozenset[type]) -> bool:
+    """Return whether arguments, or entries of lists among them, are of one of these types."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind in types:
+            return True
+        if kind in _LISTS:
+            for entry in value:
+                if type(entry) in types or (type(entry) is slice and _cut(entry, types)):
+                    return True
+        elif kind is slice and _cut(value, types):
+            return True
+    return False
+
+
+def _cut(part: slice, types: frozenset[type]) -> bool:
+    """Return whether a bound of a slice is of one of these types."""
+    return type(part.start) in types or type(part.stop) in types or type(part.step) in types
+
+
+def _call(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of torch with plain sizes."""
+    if _of_types(args, kwargs, _INTEGERS):
+        args, kwargs = whole_sizes(args), whole_sizes(kwargs)
+    return func(*args, **kwargs)
+
+
+_OPERATORS = "setitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
+_IN_PLACE = frozenset(f"__{name}__" for name in _OPERATORS.split())
+_LOOKUPS = frozenset((functional.embedding, functional.embedding_bag))
+_RUNNING, _AFFINE = ("running_mean", "running_var"), ("weight", "bias")
+_NORMALIZATIONS: dict[Function, tuple[str, ...]] = {
+    functional.batch_norm: ("input", *_RUNNING, *_AFFINE, "training"),
+    functional.instance_norm: ("input", *_RUNNING, *_AFFINE, "use_input_stats"),
+    torch.batch_norm: ("input", *_AFFINE, *_RUNNING, "training"),
+    torch.instance_norm: ("input", *_AFFINE, *_RUNNING, "use_input_stats"),
+}
+"""Functions that write running statistics, with the names of their first arguments."""
+_LISTS = frozenset((tuple, list, torch.Size))
+_SIZES, _PRIVATE_NUMBERS = frozenset((BatchSize,)), frozenset((PrivateNumber, PrivateInteger))
+_INTEGERS = frozenset((BatchSize, PrivateInteger))
+
+
+def _sized(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether sizes among the arguments are those of a batch."""
+    return _of_types(args, kwargs, _SIZES)
+
+
+def _numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether private numbers are among the arguments."""
+    return _of_types(args, kwargs, _PRIVATE_NUMBERS)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return plain(value)
+
+
+def _targets(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """Return the tensors that a call writes to by its name or by `out`."""
+    written = args[:1] if in_place(func) else ()
+    return [*tensors_in((*written, kwargs.get("out")))]
+
+
+def _statistics(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    """Return the running statistics that a normalization writes to, if it does."""
+    given = dict(zip(_NORMALIZATIONS[func], args, strict=False)) | kwargs
+    if not given.get("training", given.get("use_input_stats", func is functional.instance_norm)):
+        return []
+    return [*tensors_in((given.get("running_mean"), given.get("running_var")))]
+
+
+def in_place(func: Function) -> bool:
+    """Return whether a function changes its first argument."""
+    name = getattr(func, "__name__", "")
+    return name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))

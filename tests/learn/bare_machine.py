@@ -80,7 +80,7 @@ def trained(folder: Path) -> dict[str, Any]:
         return {
             "model": model,
             "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
-            "dataset": (x, y),
+            "data": (x, y),
             "batch_size": 40,
             "steps": 8,
             "clip": 1,

@@ -51,7 +51,7 @@ def arguments(dropout: float = 0.5) -> dict[str, Any]:
     return {
         "model": model,
         "optimizer": torch.optim.Adam(model.parameters(), lr=0.1),
-        "dataset": rows(),
+        "data": rows(),
         "batch_size": 12,
         "steps": STEPS,
         "public_size": 60,

@@ -22,7 +22,6 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown sampling": ({"sampling": "shuffle"}, "sampling is one of"),
     "a sampling of other data": ({"sampling": Poisson(9, batch_size=8, steps=3)}, "another length"),
     "no delta": ({"noise_multiplier": None, "epsilon": 1}, "without a delta"),
-    "an unknown reduction": ({"reduction": "none", "rehearse": False}, "mean and sum"),
     "noise beyond 32 bits": ({"noise_multiplier": 10**8}, "bits"),
 }
 
@@ -62,7 +61,7 @@ def test_a_missing_receipt_is_told(tmp_path: Path) -> None:
 
 def test_much_noise_is_found_for_little_epsilon() -> None:
     private = run_of(network(), data(40), noise_multiplier=None, epsilon=0.01, delta=1e-9, public_size=40)
-    assert private.loss.epsilon(1e-9).upper <= 0.01
+    assert private.cost.epsilon(1e-9).upper <= 0.01
 
 
 def test_two_loops_side_by_side_do_not_meet() -> None:

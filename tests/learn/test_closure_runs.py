@@ -48,8 +48,8 @@ def run(private: Private) -> list[Tensor]:
 
 def test_every_evaluation_is_charged_before_sampling() -> None:
     private, _ = made()
-    assert private.loss == Gaussian(1).poisson(Fraction(1, 3)) * 3
-    assert made(2, max_iter=9, max_eval=1)[0].loss == Gaussian(2).poisson(Fraction(1, 3)) * 3
+    assert private.cost == Gaussian(1).poisson(Fraction(1, 3)) * 3
+    assert made(2, max_iter=9, max_eval=1)[0].cost == Gaussian(2).poisson(Fraction(1, 3)) * 3
 
 
 def test_a_run_makes_as_many_releases_as_were_charged_each_with_its_own_noise() -> None:

@@ -284,7 +284,7 @@ def test_a_private_run_is_charged_and_noised_as_its_stream() -> None:
     private, seen = run(5, bands=3)
     order = private.sampling
     assert isinstance(order, Cyclic) and (order.bands, len(seen)) == (3, 12)
-    assert private.loss == BandedInverse.square_root(12, 3).loss(5, cyclic(6))
+    assert private.cost == BandedInverse.square_root(12, 3).loss(5, cyclic(6))
     assert any("correlated over 3" in line for line in private.receipt.bounds)
     grid = 2.0**-private._sum.plan.numerics.bits
     steps = torch.stack(seen) * 10 / grid
@@ -304,7 +304,7 @@ def test_an_average_and_adam_go_with_a_run() -> None:
     average = Average(model, decay=None)
     given: dict[str, Any] = {"batch_size": 10, "steps": 4, "clip": 2, "noise_multiplier": 3}
     private = Private(model, optimizer, rows, public_size=60, average=average, **given)
-    for (x,) in private.loader:
+    for (x,) in private.batches():
         private.zero_grad()
         private.model(x).sum(1).mean().backward()
         private.step()
@@ -317,7 +317,7 @@ def test_a_step_that_was_broken_off_is_made_again_on_its_batch_with_its_own_nois
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     given: dict[str, Any] = {"batch_size": 10, "epochs": 2, "clip": 1, "noise_multiplier": 5, "bands": 3}
     private = Private(model, optimizer, rows, sampling="cyclic", **given)
-    order, planned = private.sampling, private.loss
+    order, planned = private.sampling, private.cost
     broken = optimizer.register_step_pre_hook(_break)
     batches: list[list[int]] = []
     draw = order.batch
@@ -330,7 +330,7 @@ def test_a_step_that_was_broken_off_is_made_again_on_its_batch_with_its_own_nois
     optimizer.register_step_pre_hook(lambda *_: seen.append(gradient(model)))
     train(private)
     assert np.array_equal(batches[0], batches[1]) and not torch.equal(first, seen[0])
-    assert private.loss == planned + order.again(Gaussian(5))
+    assert private.cost == planned + order.again(Gaussian(5))
     assert private.steps == 12
 
 
@@ -343,7 +343,7 @@ def gradient(model: torch.nn.Module) -> Tensor:
 
 
 def train(private: Private) -> None:
-    for (x,) in private.loader:
+    for (x,) in private.batches():
         private.zero_grad()
         private.model(x).sum(1).mean().backward()
         private.step()
@@ -359,7 +359,7 @@ def test_a_run_that_is_resumed_has_the_noise_it_would_have_had(tmp_path: Path) -
         return make(model, optimizer, rows, sampling="cyclic", bands=4, **given)
 
     private, place = begin(Private), tmp_path / "run.state"
-    for (x,) in private.loader:
+    for (x,) in private.batches():
         private.zero_grad()
         private.model(x).sum(1).mean().backward()
         private.step()
@@ -368,6 +368,6 @@ def test_a_run_that_is_resumed_has_the_noise_it_would_have_had(tmp_path: Path) -
     private.close()
     again = begin(partial(Private.resume, place))
     train(again)
-    assert again.steps == 12 and again.loss == private.loss
+    assert again.steps == 12 and again.cost == private.cost
     for one, two in zip(private.model.names, again.model.names, strict=True):
         assert torch.equal(one, two)

@@ -59,7 +59,7 @@ def test_weights_and_receipt_come_back(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     private.export(path)
     receipt = read_receipt(path)
-    assert receipt.loss == private.loss and receipt.entry == private.receipt.entry
+    assert receipt.loss == private.cost and receipt.entry == private.receipt.entry
     assert receipt.cost == private.receipt.cost and receipt.unit == private.receipt.unit
     assert receipt.postprocessing == ("Adam", f"exported after {STEPS} of {STEPS} steps")
     assert receipt.tainted
@@ -119,13 +119,11 @@ def test_where_averages_are_kept_they_are_what_is_published(tmp_path: Path) -> N
     assert private.average.how in read_receipt(tmp_path / "model.safetensors").postprocessing
 
 
-@pytest.mark.parametrize("rehearse", [True, False])
-def test_a_buffer_that_keeps_rows_is_refused_before_the_first_step(tmp_path: Path, rehearse: bool) -> None:
-    private = begun(**with_model(Remembers()), rehearse=rehearse)
+def test_a_buffer_that_keeps_rows_is_refused_before_a_charge(tmp_path: Path) -> None:
+    private = begun(**with_model(Remembers()))
     with pytest.raises(NotSound, match="last changed in training"):
         train(private)
-    assert private._begun is not rehearse
-    private._begun = True
+    assert not private._payment.begun
     for keep in (private.export, private.save):
         with pytest.raises(NotSound, match="last changed in training"):
             keep(tmp_path / "model")

@@ -133,7 +133,7 @@ def test_a_pass_that_was_not_taken_in_is_not_forgotten() -> None:
 
 
 def test_a_run_by_layers_is_a_run() -> None:
-    """Poisson batches in chunks, and empty ones; the rehearsal keeps all parts."""
+    """Poisson batches in chunks, and empty ones; the first pass shows what the others sum on the way."""
     torch.manual_seed(3)
     model, data = Twice(), torch.randn(30, 3)
     private = dp.learn.Private(
@@ -154,5 +154,4 @@ def test_a_run_by_layers_is_a_run() -> None:
         summed.append(unsummed(private) == 0)
         private.step()
     assert private.steps == 8
-    assert summed[:3] == [True, True, False]
-    assert all(summed[3:])
+    assert not summed[0] and all(summed[1:])

@@ -58,7 +58,7 @@ def of(watched: Watched) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 def compiled() -> tuple[Watched, Recorded]:
     torch.manual_seed(0)
     watched = Watched(Text())
-    return watched, Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=True, now=lambda: False)
+    return watched, Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=True)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -118,7 +118,7 @@ def test_half_results_go_on_as_they_are_if_the_criterion_is_in_single_precision(
     def loss(given: Sequence[Tensor]) -> Tensor:
         return loss_of(watched(given[0]), given[1])
 
-    learn = Recorded(watched, loss, compile=False, now=lambda: False)
+    learn = Recorded(watched, loss, compile=False)
     found = []
     with torch.autocast("cpu", torch.bfloat16):
         assert learn._exact(loss, (x, y))
@@ -139,7 +139,7 @@ def test_without_a_gpu_a_pass_that_is_not_compiled_is_made_as_ever() -> None:
     watched, (x, y) = Watched(Text()), batch(5)
     loss_of(watched(x), y).backward()
     wanted = of(watched)
-    Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=False, now=lambda: False)(x, y)
+    Recorded(watched, lambda x, y: loss_of(watched(x), y), compile=False)(x, y)
     assert all(torch.equal(a[name], b[name]) for a, b in zip(of(watched), wanted, strict=True) for name in a)
 
 
@@ -159,14 +159,14 @@ def test_a_parameter_that_a_trace_does_not_find_is_refused() -> None:
             return found
 
     watched = Watched(Beside())
-    learn = Recorded(watched, lambda x: watched(x).square().mean(), compile=True, now=lambda: False)
-    with pytest.raises(NotSound, match="does not train what the model trains"):
+    learn = Recorded(watched, lambda x: watched(x).square().mean(), compile=True)
+    with pytest.raises(NotSound, match="does not train"):
         learn(torch.randn(4, 4))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_run_of_recorded_passes_is_a_run() -> None:
-    """Poisson batches of all sizes, with a rehearsal, clipped and charged as any."""
+    """Poisson batches of all sizes, clipped and charged as any."""
     torch.manual_seed(3)
     model, data = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(60, 5)
     labels = torch.randint(2, (60,))
@@ -198,16 +198,33 @@ def halved(model: Watched, x: Tensor) -> Tensor:
     return model(x[: len(x) // 2]).mean() + model(x[len(x) // 2 :]).mean()
 
 
-@pytest.mark.parametrize(
-    "function",
-    [lambda model, x: model(doubled(x)).mean(), lambda model, x: model(x[:3]).mean(), halved],
-)
-def test_every_row_that_is_given_is_a_row_of_the_model(function: Callable[[Watched, Tensor], Tensor]) -> None:
+@pytest.mark.parametrize("function", [lambda model, x: model(x[:3]).mean(), halved])
+def test_parts_of_a_batch_are_refused(function: Callable[[Watched, Tensor], Tensor]) -> None:
     """Else an example counts twice, or two are clipped as one."""
     watched = Watched(nn.Linear(4, 2))
-    learn = Recorded(watched, lambda x: function(watched, x), compile=True, now=lambda: False)
-    with pytest.raises(NotSound, match="more or fewer rows"):
+    learn = Recorded(watched, lambda x: function(watched, x), compile=True)
+    with pytest.raises(NotSound, match=r"works along the batch|read out of private"):
         learn(torch.randn(8, 4))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_rows_that_a_recording_doubles_are_clipped_as_one() -> None:
+    watched, x = Watched(nn.Linear(4, 2)), torch.randn(8, 4)
+
+    def loss(x: Tensor) -> Tensor:
+        return watched(doubled(x)).square().mean()
+
+    with watched.looped():
+        watched.begin((x,), 8)
+        loss(x).backward()
+        wanted = of(watched)
+        Recorded(watched, loss, compile=True)(x)
+        recorded = of(watched)
+    for totals, right in zip(recorded, wanted, strict=True):
+        assert totals.keys() == right.keys()
+        for name in right:
+            assert len(totals[name]) == len(right[name])
+            torch.testing.assert_close(totals[name], right[name], rtol=1e-4, atol=1e-6)
 
 
 def test_a_tensor_that_a_recording_is_not_given_is_refused() -> None:
@@ -217,7 +234,7 @@ def test_a_tensor_that_a_recording_is_not_given_is_refused() -> None:
     def criterion(x: Tensor) -> Tensor:
         return functional.cross_entropy(watched(x), labels)
 
-    learn = Recorded(watched, criterion, compile=True, now=lambda: False)
+    learn = Recorded(watched, criterion, compile=True)
     with pytest.raises(NotSound, match="a tensor that it is not given"):
         learn(torch.randn(8, 4))
 
@@ -226,7 +243,7 @@ def test_a_tensor_that_a_recording_is_not_given_is_refused() -> None:
 def test_what_is_given_beside_a_batch_is_plain(beside: Any) -> None:
     """What is known by its place would be taken for another."""
     watched = Watched(nn.Linear(4, 2))
-    learn = Recorded(watched, lambda x, _: watched(x).mean(), compile=True, now=lambda: False)
+    learn = Recorded(watched, lambda x, _: watched(x).mean(), compile=True)
     if beside == [1, 2]:
         learn(torch.randn(8, 4), beside)
         return
@@ -234,20 +251,20 @@ def test_what_is_given_beside_a_batch_is_plain(beside: Any) -> None:
         learn(torch.randn(8, 4), beside)
 
 
-def test_a_pass_that_depends_on_what_is_in_a_tensor_is_not_compiled() -> None:
+def test_a_pass_that_depends_on_what_is_in_a_tensor_is_refused() -> None:
     watched = Watched(nn.Linear(4, 2))
 
     def loss(x: Tensor) -> Tensor:
         return watched(x).mean() if x.sum() > 0 else watched(x).sum()
 
-    learn = Recorded(watched, loss, compile=True, now=lambda: False)
-    with pytest.raises(NotSound, match="compile=False"):
+    learn = Recorded(watched, loss, compile=True)
+    with pytest.raises(NotSound, match="a branch"):
         learn(torch.rand(8, 4))
 
 
 def test_a_single_number_that_a_recording_is_not_given_is_refused_too() -> None:
     watched, scale = Watched(nn.Linear(4, 2)), torch.tensor(0.5)
-    learn = Recorded(watched, lambda x: watched(x).mean() * scale, compile=True, now=lambda: False)
+    learn = Recorded(watched, lambda x: watched(x).mean() * scale, compile=True)
     with pytest.raises(NotSound, match="a tensor that it is not given"):
         learn(torch.randn(8, 4))
 
@@ -262,7 +279,7 @@ def test_arguments_that_only_look_alike_are_recorded_by_themselves() -> None:
         assert given is not None
         return watched(given).mean() * (2 if first is None else 1) * (5 if how is True else 1)
 
-    learn = Recorded(watched, loss, compile=True, now=lambda: False)
+    learn = Recorded(watched, loss, compile=True)
     calls: list[tuple[Any, ...]] = [(x, None, 1), (x, None, True), (None, x, 1)]
     for call in calls:
         found = learn(*call)
@@ -273,11 +290,11 @@ def test_arguments_that_only_look_alike_are_recorded_by_themselves() -> None:
 
 def test_a_loss_is_one_number_and_an_empty_batch_has_none() -> None:
     watched = Watched(nn.Linear(4, 2))
-    learn = Recorded(watched, lambda x: watched(x).sum(1), compile=True, now=lambda: False)
+    learn = Recorded(watched, lambda x: watched(x).sum(1), compile=True)
     with pytest.raises(InvalidArgument, match="more than one number"):
         learn(torch.randn(8, 4))
     watched = Watched(nn.Linear(4, 2))
-    summed = Recorded(watched, lambda x: watched(x).sum(), compile=True, now=lambda: False)
+    summed = Recorded(watched, lambda x: watched(x).sum(), compile=True)
     summed(torch.zeros(0, 4))
     assert watched.shares().examples == 0
 

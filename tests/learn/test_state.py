@@ -65,7 +65,6 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
     refused(path, "another sampling", steps=STEPS + 1)
     refused(path, "another sampling", public_size=61)
     refused(path, "another chunk", chunk=6)
-    refused(path, "another rehearse", rehearse=False)
     other = torch.nn.Linear(4, 2)
     refused(path, "another model", model=other, optimizer=torch.optim.Adam(other.parameters()))
     given = arguments()
@@ -76,7 +75,7 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
 def test_another_criterion_is_refused(tmp_path: Path) -> None:
     stopped(tmp_path / "run.state")
     private = Private.resume(tmp_path / "run.state", **arguments())
-    with pytest.raises(NotSound, match="takes the mean"):
+    with pytest.raises(NotSound, match="are the mean over examples"):
         for x, y in private.loader:
             private.zero_grad()
             torch.nn.functional.cross_entropy(private.model(x), y, reduction="sum").backward()

@@ -202,7 +202,7 @@ def test_private_training_is_tuned():
         model, _ = fitted(lr)
         return (model(x_public).argmax(1) == y_public).float().mean(), model.state_dict()
 
-    one = fitted(0.1)[1].loss
+    one = fitted(0.1)[1].cost
     tuned = tune(train, [0.1, 1.0], loss=one, runs=2, delta=1e-6)
     assert tuned.candidate in (0.1, 1.0) and 0 <= tuned.score <= 1 and set(tuned.model) == {"weight", "bias"}
     assert tuned.receipt.loss == tuning_loss(one, runs=2)

@@ -66,7 +66,7 @@ def people(folder: Path, epsilon: float = 200) -> Account:
 def arguments(model: nn.Module, **more: Any) -> dict[str, Any]:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     given = {"batch_size": EXPECTED, "steps": STEPS, "public_size": ROWS, "clip": 0.1, "noise_multiplier": 1}
-    rest = {"model": model, "optimizer": optimizer, "dataset": Rows(), "chunk": 5, "by": "ana"}
+    rest = {"model": model, "optimizer": optimizer, "data": Rows(), "chunk": 5, "by": "ana", "pad_to": {}}
     return {**given, **rest, **more}
 
 

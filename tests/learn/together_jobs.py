@@ -99,17 +99,17 @@ def stepped(rank: int, count: int, folder: Path) -> Any:
 
 def refused_at_once(rank: int, count: int, folder: Path) -> Any:
     data, account = Rows(), people(folder, epsilon=0.1) if rank == 0 else None
-    return error_of(lambda: begun(network(), account=account, dataset=data)), data.asked
+    return error_of(lambda: begun(network(), account=account, data=data)), data.asked
 
 
 def refused_later(rank: int, count: int, folder: Path) -> Any:
     """What was left when the run was made is spent when it begins."""
     model, data = network(), Rows()
     account = people(folder, epsilon=4) if rank == 0 else None
-    private = begun(model, account=account, dataset=data, rehearse=False)
+    private = begun(model, account=account, data=data)
     before = weights(model)
     if account is not None:
-        private._charge_here(private.loss)
+        private._payment._charge_here(private.cost)
         # What would fit is looked for at length.
         account._refusal = lambda *_: BudgetExceeded("Too little is left.", remedy="")  # type: ignore[method-assign]
     found = error_of(lambda: train(private))
@@ -122,7 +122,7 @@ def given_another(rank: int, count: int, folder: Path) -> Any:
         {"clip": 1 + rank},
         {"noise_multiplier": 1 + rank},
         {"batch_size": 10 + rank},
-        {"dataset": (torch.randn(60 + rank, 4).double(), torch.zeros(60 + rank).long())},
+        {"data": (torch.randn(60 + rank, 4).double(), torch.zeros(60 + rank).long())},
         {"account": people(folder) if rank else None},
     ]
     return [error_of(partial(begun, network(), **more)) for more in others]
@@ -163,7 +163,7 @@ def not_together(rank: int, count: int, folder: Path) -> Any:
 
 def seals(rank: int, count: int, folder: Path) -> Any:
     """Of sums as they are, and with one entry of one process changed; those of the first process again."""
-    private, found = begun(network(), rehearse=False, steps=1), list[bytes]()
+    private, found = begun(network(), steps=1), list[bytes]()
 
     def use(step: int, seal: Callable[[], bytes]) -> bool:
         (own,) = private._sum.exact()
@@ -206,7 +206,7 @@ def out_of_step(rank: int, count: int, folder: Path) -> Any:
     """One process believes that it is at another step, or drew another batch."""
     found = []
     for name in ("steps", "_batch"):
-        private = begun(network(), rehearse=False)
+        private = begun(network())
         before = weights(private.model.inner)
         meet = private._sum.meet
 
@@ -225,7 +225,7 @@ def mixing(rank: int, count: int, folder: Path) -> Any:
     """Loops that exchange something between processes: how many rows each has, and what is in one."""
 
     def counted(private: Private, x: Any, y: Any) -> Any:
-        number = torch.tensor(float(len(x)))
+        number = torch.ones_like(y, dtype=torch.float64).sum()
         distributed.all_reduce(number)
         losses = nn.functional.cross_entropy(private.model(x), y, reduction="none")
         return losses.sum() * count / number
@@ -254,7 +254,7 @@ def other_order(rank: int, count: int, folder: Path) -> Any:
     data = Rows()
     if rank:
         data.x, data.y = data.x.flip(0), data.y.flip(0)
-    private = begun(network(), dataset=data)
+    private = begun(network(), data=data)
     return (*error_of(partial(train, private)), private.steps)
 
 
@@ -276,7 +276,7 @@ def other_runs(rank: int, count: int, folder: Path) -> Any:
         for one in both[:: 1 if rank else -1]:
             one.step()
 
-    private = begun(network(), rehearse=False)
+    private = begun(network())
     private.optimizer.param_groups[0]["lr"] = 0.1 + rank
     return error_of(steps), error_of(partial(train, private))
 
@@ -371,7 +371,7 @@ def killed(
     model = model if wrap is None else wrap(model)
     average = Average(model, decay=0.5)
     account = people(folder) if rank == 0 else None
-    more = {"account": account, "clip": Quantile(0.1), "steps": 6, "average": average, "dataset": Rows(moved)}
+    more = {"account": account, "clip": Quantile(0.1), "steps": 6, "average": average, "data": Rows(moved)}
     given = arguments(model, **more)
     private = Private.resume(path, **given) if path.exists() else begun(model, **more)
     if point is not None and rank == who:
@@ -380,7 +380,7 @@ def killed(
     private.export(folder / "model.safetensors")
     return {
         "weights": weights(private.model.inner),
-        "averages": average.published(),
+        "averages": average.published(private.model.inner.state_dict(keep_vars=True)),
         "charges": None if account is None else charges(account),
         "more": private._attempts.more,
         "clip": private._sum.clip,

@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dalenius.errors import NotSound
 from dalenius.learn.sampling.choices import below
 from dalenius.learn.sampling.coins import CHUNK, Ints
 from dalenius.learn.sampling.members import Members
@@ -80,6 +81,16 @@ class RandomAllocation(Sampling, kind="random_allocation"):
     def loss(self, step: Loss) -> Loss:
         """Every epoch that is begun, as a whole."""
         return self._stated(step).random_allocation(self.epoch) * -(-self.steps // self.epoch)
+
+    def stretch(self, step: Loss, start: int, end: int) -> Loss:
+        """Return the loss of whole epochs; refuse part of an epoch, in which a unit's step is one choice."""
+        if start % self.epoch or (end % self.epoch and end != self.steps):
+            raise NotSound(
+                "Random allocation gives every unit one step of an epoch, so part of an epoch has no loss of "
+                "its own.",
+                remedy=f'Pass pay="epoch", a multiple of {self.epoch} steps, or pay="run".',
+            )
+        return self._stated(step).random_allocation(self.epoch) * -(-(end - start) // self.epoch)
 
     def again(self, step: Loss) -> Loss:
         """A batch of other choices."""

@@ -72,6 +72,15 @@ class Cyclic(RandomAllocation, kind="cyclic"):
             return self._stated(step) * self.participation.times(self.steps)
         return self.stream.loss(_noise(step), self.participation, relation=self.relation)
 
+    def stretch(self, step: Loss, start: int, end: int) -> Loss:
+        """Return the loss of the whole run; refuse part of it, whose order and noise the rest shares."""
+        if (start, end) != (0, self.steps):
+            raise NotSound(
+                "A fixed order, and noise that is correlated over steps, have a loss for the whole run only.",
+                remedy='Pass pay="run", or sampling="poisson".',
+            )
+        return self.loss(step)
+
     def again(self, step: Loss) -> Loss:
         """On the same batch, with noise of its own."""
         if self.bands == 1:

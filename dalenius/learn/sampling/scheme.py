@@ -136,9 +136,41 @@ class Sampling(ABC):
         """The expected size of a batch if there are `size` units: what sums are divided by."""
         return self.rate * self.size
 
+    @property
+    def usually_at_most(self) -> int:
+        """A public number that a batch exceeds once in a billion steps: six standard deviations above."""
+        expected = float(self.expected)
+        return math.ceil(expected + 6 * math.sqrt(expected * (1 - float(self.rate))))
+
     def loss(self, step: Loss) -> Loss:
         """The loss of the run, from what a step costs a unit that takes part in it."""
         return self.again(step) * self.steps
+
+    def stretch(self, step: Loss, start: int, end: int) -> Loss:
+        """Return the loss of the steps from `start` to before `end`, charged apart from all others.
+
+        Args:
+            step: What a step costs a unit that takes part in it.
+            start: The first step of the stretch, counted from 0.
+            end: The first step after the stretch.
+
+        Raises:
+            NotSound: These steps have no loss of their own under this sampling.
+        """
+        return self.again(step) * (end - start)
+
+    def epoch_of(self, step: int) -> int:
+        """Return the number of the epoch that a step lies in, both counted from 0."""
+        return math.floor(step * self.rate)
+
+    def epoch_start(self, epoch: int) -> int:
+        """Return the first step of an epoch, at most the number of steps.
+
+        An epoch is the time in which every unit is expected once: 1/rate steps. Where that is not a whole
+        number the lengths of epochs differ by one step, so that E epochs end with the last step of a run
+        of `epochs=E`.
+        """
+        return min(self.steps, math.ceil(epoch / self.rate))
 
     def period(self, step: int) -> int:
         """The number of the stream that the batch of this step is drawn from."""

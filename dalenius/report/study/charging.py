@@ -42,7 +42,7 @@ def conducted(
     """All losses are fixed and charged as one; then run after run, each with its noisy table."""
     all_runs = [*planned(recipe, data, train, trials)]
     table = payment.table(data)
-    losses = [loss for _, private in all_runs for loss in (private.loss, table.loss)]
+    losses = [loss for _, private in all_runs for loss in (private.cost, table.loss)]
     rehearsed(recipe, data)
     relation = payment.account.unit.relation
     total = at_most(compose(losses).under(relation).epsilon(recipe.delta).upper)

@@ -71,7 +71,7 @@ def conducted(
                 float(trial.epsilon),
                 float(trial.clip),
                 float(private.noise_multiplier),
-                replace(recognized(model, train, test, private.loss), lira=lira),
+                replace(recognized(model, train, test, private.cost), lira=lira),
                 receipt,
                 grid=trial.grid,
             )

@@ -120,7 +120,7 @@ def rehearsed(recipe: Recipe, data: Data) -> None:
 def train_privately(run: Private) -> nn.Module:
     """Run it to its end."""
     with torch.random.fork_rng(devices=[]):
-        for inputs, labels in run.loader:
+        for inputs, labels in run.batches():
             run.zero_grad()
             nn.functional.cross_entropy(run.model(inputs), labels).backward()
             run.step()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from .architecture import Architecture
 from .data import (
@@ -59,6 +60,23 @@ class LearnedStart(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.recurrent(x, self.start.repeat(1, len(x), 1))[0])
+
+
+class Packed(nn.Module):
+    """A classifier of rows of unequal lengths, by packed outputs that are padded again and by last states."""
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        super().__init__()
+        self.recurrent = KINDS[kind](5, 6, batch_first=True, **options)
+        width = 12 if self.recurrent.bidirectional else 6
+        self.head, self.last = nn.Linear(width, 3), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        packed, ends = self.recurrent(packed)
+        outputs, lengths = pad_packed_sequence(packed, batch_first=True, total_length=4)
+        mean = outputs.sum(1) / lengths.to(x.device).unsqueeze(1)
+        return self.head(mean) + self.last((ends[0] if isinstance(ends, tuple) else ends)[-1])
 
 
 class LSTMCellLoop(nn.Module):
@@ -116,6 +134,9 @@ class LinearRecurrence(nn.Module):
 
 SEQUENCES = given(features(4, 5), integers(3, 4))
 TIME_FIRST = given(time_first(features(4, 5)), integers(3, 4))
+UNEQUAL = given(
+    features(4, 5), lambda n, generator: torch.randint(1, 5, (n,), generator=generator), integers(3)
+)
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM": ("LSTM", {}),
     "LSTM, bidirectional, two layers": ("LSTM", {"bidirectional": True, "num_layers": 2}),
@@ -152,6 +173,13 @@ ARCHITECTURES = (
     Architecture("LSTM, time first inside", lambda: TimeFirst(Tagger("LSTM")), SEQUENCES, tagging),
     Architecture("LSTM's last state", LastState, given(integers(20, 4), integers(3)), classification),
     Architecture("GRU with a learned start", LearnedStart, SEQUENCES, tagging),
+    Architecture("LSTM, packed", lambda: Packed("LSTM"), UNEQUAL, classification),
+    Architecture(
+        "GRU, packed, bidirectional, two layers",
+        lambda: Packed("GRU", bidirectional=True, num_layers=2),
+        UNEQUAL,
+        classification,
+    ),
     Architecture("LSTM cells", LSTMCellLoop, SEQUENCES, tagging),
     Architecture("GRU cells", GRUCellLoop, SEQUENCES, tagging),
     Architecture("linear recurrence", LinearRecurrence, SEQUENCES, tagging),

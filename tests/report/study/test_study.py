@@ -286,7 +286,7 @@ def test_the_cost_is_told_under_the_relation_of_the_account(monkeypatch: pytest.
 def test_a_model_that_fails_on_a_row_tells_nothing_of_it_and_is_charged() -> None:
     class Failing(nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            if (x.abs() > 100).any():
+            if "1000" in str(x):
                 raise ValueError(f"secret {x}")
             return super().forward(x)
 

@@ -1,0 +1,58 @@
+"""Gradient checkpointing in a private pass: activations are kept, and forward passes are made once.
+
+Checkpointing drops what a backward pass needs and makes the forward pass again. Per-example gradients come
+from rules that replace functions of torch on the way forward, so that a second forward pass that is not
+watched would not match the first. Inside of a private pass checkpoints are therefore ordinary calls: the
+result is the same, and memory is saved by smaller chunks instead (`chunk=`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import checkpoint
+
+from dalenius.learn.marks import tensors_in
+
+
+def saved_elsewhere() -> Any:
+    """Return the hooks that take what a function saves for its backward pass, None if there are none."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True)
+
+
+@contextmanager
+def kept_activations() -> Iterator[None]:
+    """Save what a backward pass needs as it is, whatever hooks on saved tensors are in force."""
+    taken = []
+    while (hooks := saved_elsewhere()) is not None:
+        torch._C._autograd._pop_saved_tensors_default_hooks()
+        taken.append(hooks)
+    try:
+        yield
+    finally:
+        for hooks in reversed(taken):
+            torch._C._autograd._push_saved_tensors_default_hooks(*hooks)
+
+
+@contextmanager
+def direct_checkpoints(private: Callable[[Tensor], bool]) -> Iterator[None]:
+    """Call functions that are checkpointed by `use_reentrant=True` directly, where tensors are private."""
+    module: Any = checkpoint
+    original = module.CheckpointFunction
+
+    class Direct:
+        @staticmethod
+        def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+            if any(map(private, tensors_in(args))):
+                return function(*args)
+            return original.apply(function, preserve, *args)
+
+    module.CheckpointFunction = Direct
+    try:
+        yield
+    finally:
+        module.CheckpointFunction = original

@@ -1,0 +1,44 @@
+"""Custom autograd functions whose users vouch for them.
+
+    class Straight(torch.autograd.Function): …
+    dp.learn.register_function(Straight)
+
+What a `torch.autograd.Function` does on the way back is not seen by the data-flow analysis, so that its
+results count as mixed. A function that is registered is taken to treat every example by itself on the way
+back. Its forward pass is analysed like any other code. The receipt of a run names registered functions.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from dalenius.errors import InvalidArgument
+
+REGISTERED: set[type] = set()
+"""Functions whose users vouch that their backward pass keeps examples apart."""
+
+
+def register_function(function: type[torch.autograd.Function]) -> None:
+    """Vouch that the backward pass of a custom function treats every example by itself.
+
+    Args:
+        function: A subclass of `torch.autograd.Function`. What its backward pass gives an example must depend
+            on that example, its incoming gradient and public values alone.
+
+    Raises:
+        InvalidArgument: `function` is not a subclass of `torch.autograd.Function`.
+    """
+    if not (isinstance(function, type) and issubclass(function, torch.autograd.Function)):
+        raise InvalidArgument(
+            "register_function takes a class of custom autograd functions.",
+            remedy="Pass the subclass of torch.autograd.Function itself, not an instance or its apply.",
+        )
+    REGISTERED.add(function)
+
+
+def vouched() -> tuple[str, ...]:
+    """Return what is assumed of registered functions, for receipts."""
+    names = sorted(function.__name__ for function in REGISTERED)
+    if not names:
+        return ()
+    return (f"the backward pass of {' and '.join(names)} treats every example by itself",)

@@ -1,0 +1,80 @@
+"""Functions that cannot run on shapes alone, and functions with the same data flow that can.
+
+These functions read values to check their arguments, or take lengths from tensors. What stands in for one has
+results of the same shapes, and in each of them exactly the examples of the arguments meet that do in the
+original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dalenius.learn.dataflow import unequal_rows
+
+Function = Callable[..., Any]
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def _ctc(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Every row's loss follows from its scores (time, n, classes), its labels (n, …) and its lengths."""
+    losses = log_probs.mean((0, 2)) + targets.flatten(1).sum(1)
+    for lengths in (input_lengths, target_lengths):
+        losses = losses + lengths if isinstance(lengths, Tensor) else losses
+    return _reduced(losses, reduction)
+
+
+def gaussian_likelihood(
+    input: Tensor,
+    target: Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return `functional.gaussian_nll_loss` without the check that variances are positive.
+
+    The check would raise an error that depends on data. Arguments are those of torch.
+    """
+    if isinstance(var, Tensor) and var.dim() == input.dim() - 1 and var.shape == input.shape[:-1]:
+        var = var.unsqueeze(-1)
+    var = var.clamp(min=eps) if isinstance(var, Tensor) else input.new_full((), max(float(var), eps))
+    losses = 0.5 * (var.log() + (input - target).square() / var)
+    return _reduced(losses + 0.9189385332046727 if full else losses, reduction)
+
+
+def _on_device(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy on another device, in another type if one is given."""
+    given = (*args, *kwargs.values())
+    dtype = next((value for value in given if isinstance(value, torch.dtype)), None)
+    like = next((value for value in given if isinstance(value, Tensor)), None)
+    dtype = like.dtype if dtype is None and like is not None else dtype
+    return tensor.clone() if dtype is None else tensor.to(dtype)
+
+
+EQUIVALENTS: dict[Function, Function] = {
+    functional.ctc_loss: _ctc,
+    Tensor.cpu: _on_device,
+    Tensor.cuda: _on_device,
+    Tensor.to: _on_device,
+    Tensor.pin_memory: _on_device,
+    **unequal_rows.FLOWS,
+}
+"""What the analysis runs in place of a function."""
+REPLACEMENTS: dict[Function, Function] = {functional.gaussian_nll_loss: gaussian_likelihood}
+"""What a private pass runs in place of a function."""

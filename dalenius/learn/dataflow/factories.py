@@ -1,0 +1,30 @@
+"""Rules for operators that make tensors: what they fill them with is public."""
+
+from __future__ import annotations
+
+from dalenius.learn.dataflow.operations import Operation
+from dalenius.learn.dataflow.states import POSITION, UNIFORM, State, mixed
+
+_UNIFORM = (
+    "zeros ones full empty empty_strided empty_permuted rand randn randint zeros_like ones_like full_like "
+    "empty_like rand_like randn_like randint_like new_zeros new_ones new_full new_empty new_empty_strided "
+    "scalar_tensor"
+)
+
+
+def uniform(op: Operation) -> None:
+    """Mark a tensor of equal, or of independent and identically distributed random entries."""
+    if op.kind(op["fill_value"]) or op.batch_factor():
+        op.put_all(mixed(op.name, "fills a tensor with a private value"))
+    else:
+        op.put_all(State(UNIFORM))
+
+
+def arange(op: Operation) -> None:
+    """Mark the positions of examples, where there is one number for each row of a batch."""
+    end, start, step = op["end"], op["start"] or 0, op["step"] or 1
+    rows = start == 0 and step == 1 and isinstance(end, int) and end > 0 and end % op.examples == 0
+    op.put_all(State(POSITION, 1) if rows else None)
+
+
+RULES = dict.fromkeys(_UNIFORM.split(), uniform) | {"arange": arange}

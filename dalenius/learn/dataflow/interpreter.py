@@ -1,0 +1,399 @@
+"""Derive the states of a torch function's results by running it on shapes alone.
+
+The function is called on tensors of the meta device, which have shapes and no content, with a number of
+examples (`states.VIRTUAL`) that no other size equals. Every operator that it is made of passes through
+`Interpreter`, which applies that operator's rule. So composite functions need no rule of their own, nothing
+depends on values, and the outcome is the same for every batch size: it is kept in a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from dalenius.learn.dataflow.equivalents import EQUIVALENTS
+from dalenius.learn.dataflow.operations import Operation, tensors_of
+from dalenius.learn.dataflow.pointwise import pointwise
+from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger
+from dalenius.learn.dataflow.rules import RULES
+from dalenius.learn.dataflow.states import (
+    AXIS,
+    COPIES,
+    MIXED,
+    TOTAL,
+    UNIFORM,
+    VIRTUAL,
+    State,
+    mixed,
+    times_batch,
+)
+
+Function = Callable[..., Any]
+_HALF = torch.float16, torch.bfloat16
+LARGEST = 20_000
+"""Outcomes that are kept."""
+
+
+class Outcome(NamedTuple):
+    """The states of results and of tensors that were written to, in order; or why all are mixed."""
+
+    results: tuple[State | None, ...]
+    written: tuple[State | None, ...]
+    failed: str = ""
+    counts: bool = False
+    """Whether the number of results depends on the number of examples."""
+
+
+class _Unruled(Exception):
+    """An operator cannot run on shapes alone."""
+
+
+class _Pieces(_Unruled):
+    """An operator cuts a batch into a number of pieces that depends on the number of examples."""
+
+
+class Interpreter(TorchDispatchMode):
+    """Applies the rule of every operator that runs while it is active.
+
+    Args:
+        states: The states of the arguments, by identity.
+        examples: The number of examples that shapes are computed with.
+    """
+
+    def __init__(self, states: dict[int, State], examples: int) -> None:
+        super().__init__()
+        self.states, self._examples = states, examples
+        self._alive: list[Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator on shapes and settle the states of its results."""
+        kwargs = kwargs or {}
+        name = func._schema.name.removeprefix("aten::")
+        if name in _PIECES and _pieces(name, *args, **kwargs) > MOST_PIECES:
+            raise _Pieces(name)
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            raise _Unruled(name) from error
+        self._alive.extend(tensors_of(result))
+        op = Operation(func, args, kwargs, result, self.states, self._examples)
+        absorbed = next(
+            (state for tensor in op.tensors if (state := op.state(tensor)) and state.kind == MIXED), None
+        )
+        powers = op.powers()
+        if absorbed is not None:
+            op.put_all(absorbed)
+        elif powers - {0}:
+            _scaled(op, powers)
+        elif op.takes_size() and not _measures(op, func):
+            op.put_all(mixed(op.name, "computes with the size of the batch, which is private"))
+        elif not op.kinds and op.name not in _MAKERS:
+            op.put_all(None)
+        elif not func._schema.name.startswith("aten::"):
+            op.mix("has no rule")
+        elif op.name in RULES and not _binary(op):
+            RULES[op.name](op)
+        elif torch.Tag.pointwise in func.tags:
+            pointwise(op)
+        else:
+            op.mix("has no rule")
+        if not op.private and op.kinds and op.shrinks():
+            _shrunk(op)
+        if op.private:
+            _note_statistics(op)
+            _note_lists(op, func, args)
+        return result
+
+
+def _note_lists(op: Operation, func: Any, args: Any) -> None:
+    """Mix tensors of lists that an operator writes to and does not return (torch._foreach_add_)."""
+    if op.results:
+        return
+    for argument, value in zip(func._schema.arguments, args, strict=False):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            for tensor in tensors_of(value):
+                op.put(tensor, mixed(op.name, "writes to several tensors at once"))
+
+
+def _note_statistics(op: Operation) -> None:
+    """Mix running statistics, which normalization in training writes to without returning them."""
+    if op["training"] or op["train"] or ("training" not in op.given and "train" not in op.given):
+        for name in ("running_mean", "running_var"):
+            if isinstance(op[name], Tensor):
+                op.put(op[name], mixed(op.name, "writes statistics of all examples"))
+
+
+def _measures(op: Operation, func: Any) -> bool:
+    """Return whether sizes of the batch among the arguments size the results, or have a rule of their own."""
+    if op.name in _SIZED:
+        return op.name not in _RANGES or any(times_batch(tuple(tensor.shape)) for tensor in op.results)
+    return RULES.get(op.name) is pointwise or (op.name not in RULES and torch.Tag.pointwise in func.tags)
+
+
+def _shrunk(op: Operation) -> None:
+    """Settle public results that have lost the batch: they may depend on how many examples there are."""
+    same = op.kinds <= {COPIES, UNIFORM} and op.name in _PICKS
+    # How many entries x[1:] or x[::2] have depends on how many x has.
+    same = same and (op.name not in _CUTS or all(tensor.shape[_cut(op)] <= FEWEST for tensor in op.results))
+    for tensor in op.results:
+        state = op.state(tensor)
+        if not same and (state is None or state.kind not in (TOTAL, MIXED)):
+            # Without a shape: sizes of the result may depend on the batch too.
+            op.states[id(tensor)] = mixed(op.name, "depends on the size of the batch, which is private")
+
+
+def _cut(op: Operation) -> int:
+    """Return the dimension that an operator cuts."""
+    return op.dimension("dim", op.tensors[0])
+
+
+def _scaled(op: Operation, powers: set[int]) -> None:
+    """Apply the rule of an operator that is linear in values times a power of the size of the batch."""
+    private = [tensor for tensor in op.tensors if op.kind(tensor) == AXIS]
+    alone = len(private) == 1 and (op.name == "mul" or op.kind(op["self"]) == AXIS)
+    # c·t, t/c, and sums of values with one power; everything else has another power, or none.
+    linear = alone if op.name in ("mul", "div") else len(private) == len(op.tensors)
+    if op.name in ("add", "sub"):
+        linear = linear and len(private) == 2
+    if len(powers) > 1 or op.name not in LINEAR or op.batch_factor() or not linear:
+        op.put_all(mixed(op.name, "computes with the size of the batch, which is private"))
+        return
+    (RULES.get(op.name) or pointwise)(op)
+    (power,) = powers
+    for tensor in op.results:
+        state = op.state(tensor)
+        if state is not None and state.kind in (AXIS, TOTAL):
+            op.put(tensor, state._replace(power=state.power + power))
+
+
+_LINEAR = (
+    "add sub neg mul div sum mean view _unsafe_view reshape unsqueeze squeeze permute transpose t select "
+    "slice expand clone detach alias _to_copy"
+)
+LINEAR = frozenset(_LINEAR.split())
+"""Operators that may work on values times a power of the size of the batch."""
+_MAKERS = frozenset((*RULES,)) & frozenset(
+    name for name in RULES if RULES[name].__module__.endswith("factories") or name in ("expand", "repeat")
+)
+
+
+_PICKS = frozenset(["select", "slice", "index", "index_select", "unbind", "split", "split_with_sizes"])
+"""Operators that pick entries, of which all have one law where all examples have copies."""
+_CUTS = frozenset(["slice", "split", "split_with_sizes"])
+FEWEST = 2
+"""Examples that every batch has at least."""
+_RANGES = frozenset(["arange", "linspace", "logspace", "randperm", "eye"])
+_SIZED_NAMES = (
+    "zeros ones full empty empty_strided empty_permuted rand randn randint new_zeros new_ones new_full "
+    "new_empty new_empty_strided view _unsafe_view reshape _reshape_alias expand broadcast_to repeat "
+    "tile slice split split_with_sizes unsafe_split unsafe_split_with_sizes select as_strided "
+    "native_group_norm affine_grid_generator mul div"
+)
+_SIZED = _RANGES | frozenset(_SIZED_NAMES.split())
+"""Operators whose arguments may be sizes of a batch; rules of factories look at the values they fill in."""
+_PIECES = frozenset(("unbind", "split", "unsafe_split"))
+MOST_PIECES = 5_000
+"""Results of one operator; a batch cut into single examples has more."""
+
+
+def _pieces(name: str, tensor: Tensor, *args: Any, dim: int = 0, **_: Any) -> int:
+    """Return into how many pieces a tensor is cut."""
+    if name == "unbind":
+        return tensor.shape[args[0] if args else dim]
+    return tensor.shape[args[1] if len(args) > 1 else dim] // max(int(args[0]), 1)
+
+
+def _binary(op: Operation) -> bool:
+    """Return whether `max` and `min` compare two tensors, entry by entry."""
+    return op.name in ("max", "min") and isinstance(op["other"], Tensor)
+
+
+_ATOMS = frozenset((int, bool, float, str, type(None), torch.dtype))
+
+
+def _described(value: Any, state: Callable[[Tensor], State | None]) -> Hashable:
+    """Return all that an outcome may depend on; raise TypeError for what cannot be compared."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return kind, value
+    if isinstance(value, Tensor):
+        known = state(value)
+        if known is not None and known.shape is not None:
+            return known, value.dtype
+        strides = value.stride()
+        return known, value.shape, value.dtype, strides if 0 in strides else None
+    if isinstance(value, BatchSize):
+        return BatchSize, value.ratio
+    if isinstance(value, tuple | list):
+        return type(value), tuple([_described(entry, state) for entry in value])
+    if isinstance(value, dict):
+        return dict, tuple([(key, _described(entry, state)) for key, entry in value.items()])
+    if isinstance(value, slice):
+        return slice, _described((value.start, value.stop, value.step), state)
+    if isinstance(value, PrivateInteger):
+        return PrivateInteger, value.value
+    hash(value)
+    return type(value), value
+
+
+class Analysis:
+    """Outcomes of functions, kept by what they depend on."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Outcome] = {}
+
+    def outcome(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: Callable[[Tensor], State | None],
+        examples: int,
+    ) -> Outcome:
+        """Return the states of the results of a call, and of arguments that it writes to.
+
+        Args:
+            func: A function of torch, or a method of tensors.
+            args: Its positional arguments, as they were before the call.
+            kwargs: Its named arguments.
+            state: Returns the state of a tensor, None for a public one.
+            examples: How many examples the batch at hand has.
+        """
+        try:
+            named = _described(kwargs, state) if kwargs else None
+            key = func, named, *[_described(value, state) for value in args]
+            known = self._known.get(key)
+        except TypeError:
+            return self._derived(func, args, kwargs, state, examples)
+        if known is None:
+            known = self._derived(func, args, kwargs, state, examples)
+            if len(self._known) < LARGEST and not known.failed:
+                self._known[key] = known
+        return known
+
+    def _derived(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: Callable[[Tensor], State | None],
+        examples: int,
+    ) -> Outcome:
+        failed = getattr(func, "__name__", "operation")
+        func = EQUIVALENTS.get(func, func)
+        # Numbers that depend on the size of the batch are recognized only where that is VIRTUAL.
+        for number in (VIRTUAL,) if _has_sizes((args, kwargs)) else (VIRTUAL, examples):
+            try:
+                outcome = _run(func, args, kwargs, state, number)
+                if number == VIRTUAL:
+                    return outcome
+                if not _totals(outcome):
+                    lost = mixed(failed, "depends on the size of the batch, which is private")
+                    return outcome._replace(results=tuple(known or lost for known in outcome.results))
+                failed = getattr(func, "__name__", "operation")
+            except _Pieces as error:
+                return Outcome((), (), str(error), counts=True)
+            except _Unruled as error:
+                failed = str(error)
+            except Exception:
+                failed = getattr(func, "__name__", "operation")
+        return Outcome((), (), failed)
+
+
+def _has_sizes(value: Any) -> bool:
+    """Return whether private sizes are among arguments."""
+    if isinstance(value, tuple | list):
+        return any(map(_has_sizes, value))
+    if isinstance(value, dict):
+        return any(map(_has_sizes, value.values()))
+    if isinstance(value, slice):
+        return _has_sizes((value.start, value.stop, value.step))
+    return isinstance(value, PrivateInteger)
+
+
+def _totals(outcome: Outcome) -> bool:
+    return any(state is not None and state.kind == TOTAL for state in (*outcome.results, *outcome.written))
+
+
+def _run(
+    func: Function,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    state: Callable[[Tensor], State | None],
+    examples: int,
+) -> Outcome:
+    states: dict[int, State] = {}
+    images: dict[int, Tensor] = {}
+
+    def image(tensor: Tensor) -> Tensor:
+        if id(tensor) not in images:
+            images[id(tensor)] = _image(tensor, known := state(tensor), examples)
+            if known is not None:
+                shape = tuple(images[id(tensor)].shape)
+                states[id(images[id(tensor)])] = known._replace(shape=shape)
+        return images[id(tensor)]
+
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
+        new_args, new_kwargs = _replaced((args, kwargs), image, examples)
+        before = {key: states.get(id(entry)) for key, entry in images.items()}
+        mode = Interpreter(states, examples)
+        with mode:
+            result = func(*new_args, **new_kwargs)
+    results = tuple(states.get(id(tensor)) for tensor in _all(result))
+    given = list(_all((args, kwargs)))
+    written = tuple(states.get(id(images[id(tensor)])) for tensor in given)
+    unchanged = all(states.get(id(images[key])) == before[key] for key in images)
+    return Outcome(results, () if unchanged else written)
+
+
+def _all(value: Any) -> Sequence[Tensor]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return [tensor for entry in value for tensor in _all(entry)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def _image(tensor: Tensor, state: State | None, examples: int) -> Tensor:
+    """Return a tensor without content of the same shape, or of that with `examples` examples."""
+    # Meta tensors know no autocast, which would give the arguments of a function one type.
+    dtype = torch.float32 if tensor.dtype in _HALF and _autocasts() else tensor.dtype
+    if state is not None and state.shape is not None and examples == VIRTUAL:
+        return torch.empty(state.shape, dtype=dtype, device="meta")
+    if state is not None and state.kind not in (UNIFORM, MIXED) and examples == VIRTUAL and state.outer:
+        raise _Unruled("a tensor of unknown form")
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=dtype, device="meta")
+
+
+def _autocasts() -> bool:
+    return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+
+
+def _replaced(value: Any, image: Callable[[Tensor], Tensor], examples: int) -> Any:
+    if isinstance(value, Tensor):
+        return image(value)
+    if isinstance(value, BatchSize):
+        return value.ratio * examples if examples == VIRTUAL else value.value
+    if isinstance(value, PrivateInteger):
+        return value.value
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    if isinstance(value, slice):
+        return slice(*(_replaced(entry, image, examples) for entry in (value.start, value.stop, value.step)))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_replaced(entry, image, examples) for entry in value))
+    if isinstance(value, torch.Size):
+        return tuple(_replaced(entry, image, examples) for entry in value)
+    if isinstance(value, tuple | list):
+        return type(value)(_replaced(entry, image, examples) for entry in value)
+    if isinstance(value, dict):
+        changed = copy(value)
+        for key, entry in value.items():
+            changed[key] = torch.device("meta") if key == "device" else _replaced(entry, image, examples)
+        return changed
+    return value

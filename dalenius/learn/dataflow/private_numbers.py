@@ -1,0 +1,441 @@
+"""Values read out of private tensors: they can be printed and added up, and cannot steer the training.
+
+`loss.item()` in a private loop gives a `PrivateNumber`. Text, format and arithmetic work; a comparison, a
+branch, a conversion to a plain number and use as a size are refused, because the guarantee covers the noisy
+sums of gradients and not what the loop decides by other values. A torch operation that takes a private number
+gives a tensor of state MIXED. `x.shape[0]` of a batch is a `BatchSize`: an int that may size tensors and
+divide a loss, and whose value is private, since under Poisson sampling it depends on who is in the data.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from numbers import Number as AnyNumber
+from typing import Any, NoReturn
+
+import torch
+
+from dalenius.errors import NotSound
+from dalenius.learn.dataflow.provenance import user_line
+
+_LOGGERS = "tensorboard tensorboardX wandb mlflow tqdm rich logging matplotlib neptune comet_ml clearml aim"
+LOGGERS = frozenset(_LOGGERS.split())
+"""Packages that only write values down: they may convert a private number to a float."""
+LIBRARIES = frozenset(["torch", "transformers", "peft", "accelerate", "numpy", "dalenius"])
+"""Packages that compare the sizes of tensors to check them, and not to decide what is learned."""
+_FORMATS = next(
+    step.arg for step in dis.get_instructions(compile("a % b", "", "eval")) if step.opname == "BINARY_OP"
+)
+
+
+def refuse_steering(action: str, source: str = "", after: str = "") -> NoReturn:
+    """Raise `NotSound` for a private value that is about to decide something.
+
+    Args:
+        action: What is done with the value.
+        source: How it was read out of a tensor, such as "item()".
+        after: What had mixed examples before.
+    """
+    value = f"a value that {source} read out of private examples" if source else "private examples"
+    raise NotSound(
+        f"{action} {value}{after}{user_line()}: what the loop decides by it would depend on people without "
+        "noise.",
+        remedy="Print private values or add them up, and decide nothing by them. A value to decide by is "
+        "released through the account first, for example by dp.learn.evaluate.",
+    )
+
+
+def calling_package(depth: int = 2) -> str:
+    """Return the top-level package of the function that called the caller."""
+    name: str = sys._getframe(depth).f_globals.get("__name__", "")
+    parts = name.split(".")
+    return "tensorboard" if "tensorboard" in parts else parts[0]
+
+
+def _formatting() -> bool:
+    """Return whether the caller's caller is evaluating a `%` operator, which formats a text."""
+    frame = sys._getframe(2)
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return dis.opname[code[at]].startswith("BINARY_OP") and code[at + 1] == _FORMATS
+
+
+def plain(value: Any) -> Any:
+    """Return the number inside of a private number, and anything else as it is."""
+    if isinstance(value, PrivateInteger):
+        return value.value
+    return value._value if isinstance(value, PrivateNumber) else value
+
+
+def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a method and its reflection that compute with private numbers."""
+
+    def forward(self: PrivateNumber, other: Any) -> Any:
+        if not isinstance(other, AnyNumber | PrivateInteger):
+            return NotImplemented
+        return PrivateNumber(function(self._value, plain(other)), self.source)
+
+    def reflected(self: PrivateNumber, other: Any) -> Any:
+        if not isinstance(other, AnyNumber | PrivateInteger):
+            return NotImplemented
+        return PrivateNumber(function(plain(other), self._value), self.source)
+
+    return forward, reflected
+
+
+class PrivateNumber:
+    """A number computed from private examples; see the module's description for what it can do.
+
+    Args:
+        value: The number.
+        source: How it was read out of a tensor, such as "item()".
+    """
+
+    __slots__ = ("_value", "source")
+
+    def __init__(self, value: Any, source: str = "item()") -> None:
+        self._value, self.source = plain(value), source
+
+    __add__, __radd__ = _arithmetic(operator.add)
+    __sub__, __rsub__ = _arithmetic(operator.sub)
+    __mul__, __rmul__ = _arithmetic(operator.mul)
+    __truediv__, __rtruediv__ = _arithmetic(operator.truediv)
+    __floordiv__, __rfloordiv__ = _arithmetic(operator.floordiv)
+    __pow__, __rpow__ = _arithmetic(operator.pow)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> NoReturn:
+        """Refuse: outside of a private loop no operation knows what the result may be used for."""
+        refuse_steering("A torch operation takes")
+
+    def __neg__(self) -> PrivateNumber:
+        return PrivateNumber(-self._value, self.source)
+
+    def __abs__(self) -> PrivateNumber:
+        return PrivateNumber(abs(self._value), self.source)
+
+    def __round__(self, digits: int | None = None) -> PrivateNumber:
+        return PrivateNumber(round(self._value, digits), self.source)
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+    __str__ = __repr__
+
+    def __format__(self, how: str) -> str:
+        return format(self._value, how)
+
+    def item(self) -> PrivateNumber:
+        """Return the number itself."""
+        return self
+
+    def for_logging(self) -> Any:
+        """Return the plain number, to be written down. The receipt assumes that it decides nothing."""
+        return self._value
+
+    def __float__(self) -> float:
+        if _formatting() or calling_package() in LOGGERS:
+            return float(self._value)
+        refuse_steering("float() of", self.source)
+
+    def __int__(self) -> int:
+        if _formatting() or calling_package() in LOGGERS:
+            return int(self._value)
+        refuse_steering("int() of", self.source)
+
+    def __index__(self) -> int:
+        refuse_steering("An index or a size from", self.source)
+
+    def __bool__(self) -> bool:
+        refuse_steering("A branch on", self.source)
+
+    def __trunc__(self) -> int:
+        refuse_steering("A whole number of", self.source)
+
+    __floor__ = __ceil__ = __trunc__
+
+    def __hash__(self) -> int:
+        refuse_steering("A look-up by", self.source)
+
+    def __reduce__(self) -> NoReturn:
+        refuse_steering("A copy in bytes of", self.source)
+
+    def __deepcopy__(self, _: Any) -> PrivateNumber:
+        return self
+
+    def _compare(self, other: object) -> Any:
+        refuse_steering("A comparison of", self.source)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+
+
+AnyNumber.register(PrivateNumber)
+
+
+class PrivateArray:
+    """The values of a private tensor, as `tolist()` and `numpy()` give them: to print, and to add up.
+
+    Args:
+        values: A list, nested as the tensor's dimensions are.
+        source: How they were read out of a tensor.
+    """
+
+    __slots__ = ("_values", "source", "tensor")
+
+    def __init__(self, values: list[Any], source: str = "tolist()") -> None:
+        self._values, self.source = values, source
+        self.tensor: Any = None
+        """The same values as a tensor of known state, where they can be made one again."""
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (private(value, self.source) for value in self._values)
+
+    def __getitem__(self, place: Any) -> Any:
+        return private(self._values[place], self.source)
+
+    def sum(self, *_: Any, **__: Any) -> PrivateNumber:
+        """Return the sum of all entries."""
+        return PrivateNumber(sum(_flat(self._values)), self.source)
+
+    def mean(self, *_: Any, **__: Any) -> PrivateNumber:
+        """Return the mean of all entries."""
+        flat = _flat(self._values)
+        return PrivateNumber(sum(flat) / len(flat), self.source)
+
+    def tolist(self) -> PrivateArray:
+        """Return the values as they are."""
+        return self
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        refuse_steering("A plain array of", self.source)
+
+    def __len__(self) -> int:
+        refuse_steering("The length of", self.source)
+
+    def __contains__(self, value: object) -> bool:
+        refuse_steering("A comparison of", self.source)
+
+    def __hash__(self) -> int:
+        refuse_steering("A look-up by", self.source)
+
+    def _compare(self, other: object) -> Any:
+        refuse_steering("A comparison of", self.source)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+
+
+def _flat(values: Any) -> list[Any]:
+    return [leaf for value in values for leaf in _flat(value)] if isinstance(values, list) else [values]
+
+
+def private(value: Any, source: str) -> Any:
+    """Return a plain value, or nested lists of them, as private ones that were read by `source`."""
+    return PrivateArray(value, source) if isinstance(value, list) else PrivateNumber(value, source)
+
+
+def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a method and its reflection that compute with private integers."""
+
+    def forward(self: PrivateInteger, other: Any) -> Any:
+        if not isinstance(other, AnyNumber | PrivateInteger):
+            return NotImplemented
+        return self._made(function(self.value, plain(other)))
+
+    def reflected(self: PrivateInteger, other: Any) -> Any:
+        if not isinstance(other, AnyNumber | PrivateInteger):
+            return NotImplemented
+        return self._made(function(plain(other), self.value))
+
+    return forward, reflected
+
+
+class PrivateInteger(torch.SymInt):
+    """A whole number that follows from the size of a batch.
+
+    It is a `torch.SymInt`, and not an int, because Python computes with ints inside of floats without asking:
+    `1.0 / x.shape[0]` would be a plain number. Functions of torch take it for a size while a pass is watched.
+
+    Args:
+        value: The number.
+        source: How it was read, "shape" or "len()".
+    """
+
+    def __init__(self, value: int, source: str = "shape") -> None:
+        self.value, self.source = int(value), source
+
+    def _made(self, result: Any) -> Any:
+        whole = isinstance(result, int) and not isinstance(result, bool)
+        return PrivateInteger(result, self.source) if whole else PrivateNumber(result, self.source)
+
+    __add__, __radd__ = _whole(operator.add)
+    __sub__, __rsub__ = _whole(operator.sub)
+    __mul__, __rmul__ = _whole(operator.mul)
+    __floordiv__, __rfloordiv__ = _whole(operator.floordiv)
+    __mod__, __rmod__ = _whole(operator.mod)
+    __truediv__, __rtruediv__ = _whole(operator.truediv)
+    __pow__, __rpow__ = _whole(operator.pow)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._made(abs(self.value))
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self
+
+    __floor__ = __ceil__ = __trunc__ = __pos__
+
+    def _bits(self, other: Any) -> NoReturn:
+        refuse_steering("Bits of", self.source)
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _bits
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    __str__ = __repr__
+
+    def __format__(self, how: str) -> str:
+        return format(self.value, how)
+
+    def __int__(self) -> int:
+        if _formatting() or calling_package() in LOGGERS | LIBRARIES:
+            return self.value
+        refuse_steering("int() of", self.source)
+
+    def __index__(self) -> int:
+        if calling_package() in LIBRARIES:
+            return self.value
+        refuse_steering("A plain number of", self.source)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        refuse_steering("A plain number of", self.source)
+
+    def __float__(self) -> float:
+        if _formatting() or calling_package() in LOGGERS | LIBRARIES:
+            return float(self.value)
+        refuse_steering("float() of", self.source)
+
+    def __bool__(self) -> bool:
+        if calling_package() in LIBRARIES:
+            return self.value != 0
+        refuse_steering("A branch on", self.source)
+
+    def __hash__(self) -> int:
+        # Elsewhere all private sizes have one hash: it tells nothing of the value.
+        return hash(self.value) if calling_package() in LIBRARIES else 0
+
+    def __deepcopy__(self, _: Any) -> PrivateInteger:
+        return self
+
+    def for_logging(self) -> int:
+        """Return the plain number, to be written down. The receipt assumes that it decides nothing."""
+        return self.value
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse the attributes of an int, and the symbol that torch looks for outside of a watched call."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse_steering(f"{name}, a plain number, of", self.source)
+
+    def _known(self, other: Any, function: Callable[[int, int], bool]) -> bool | None:
+        """Return the outcome of a comparison that is the same for every batch, or None."""
+        return None
+
+    def _compared(self, other: Any, function: Callable[[Any, Any], bool]) -> Any:
+        if not isinstance(other, int | float | PrivateInteger):
+            return NotImplemented
+        known = self._known(other, function)
+        if known is not None:
+            return known
+        if calling_package(3) in LIBRARIES:
+            return function(self.value, plain(other))
+        refuse_steering("A comparison of", self.source)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, operator.ne)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, operator.ge)
+
+
+class BatchSize(PrivateInteger):
+    """A multiple of the number of examples of a batch, as `x.shape[0]` or `x.numel()` give it.
+
+    Args:
+        value: The size.
+        ratio: The size over the number of examples, a public int.
+        source: How it was read, "shape" or "len()".
+    """
+
+    def __init__(self, value: int, ratio: int = 1, source: str = "shape") -> None:
+        super().__init__(value, source)
+        self.ratio = ratio
+
+    def __bool__(self) -> bool:
+        # A batch has two examples or more.
+        return self.ratio != 0
+
+    def _known(self, other: Any, function: Callable[[int, int], bool]) -> bool | None:
+        if isinstance(other, BatchSize):
+            return function(self.ratio, other.ratio)
+        # A batch has two examples or more, and at most any number.
+        if isinstance(other, int) and other < 2 * self.ratio:
+            return function(2 * self.ratio, other)
+        return None
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is int:
+            return BatchSize(self.value * other, self.ratio * other, self.source)
+        return super().__mul__(other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        if type(other) is int and other and self.ratio % other == 0:
+            return BatchSize(self.value // other, self.ratio // other, self.source)
+        return super().__floordiv__(other)
+
+    __hash__ = PrivateInteger.__hash__
+
+
+def whole_sizes(value: Any) -> Any:
+    """Return arguments with plain ints in place of private integers, as torch's own kernels need them."""
+    if isinstance(value, PrivateInteger):
+        return value.value
+    if isinstance(value, slice):
+        return slice(*map(whole_sizes, (value.start, value.stop, value.step)))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(whole_sizes, value))
+    if isinstance(value, torch.Size):
+        return torch.Size(map(whole_sizes, value))
+    if isinstance(value, tuple | list):
+        return type(value)(map(whole_sizes, value))
+    if type(value) is dict:
+        return {key: whole_sizes(entry) for key, entry in value.items()}
+    return value

@@ -1,0 +1,162 @@
+"""The state of a tensor in a private pass: what of it depends on which examples.
+
+A batch holds n examples. Read in row-major order, a tensor with a batch axis is an array of shape
+(outer, n, inner), and `outer` says where the axis is, however the tensor was reshaped.
+
+    AXIS      private: entry [:, i, :] depends on example i alone, but for a factor n**power
+    COPIES    public: the same for every example along that axis, or drawn anew for each from one law
+    POSITION  public: entry [:, i, :] is i, as made by `torch.arange(n)`; only an index may use it
+    UNIFORM   public, of equal or of independent and identically distributed random entries
+    VARIED    public, as long as a batch, and different from example to example: its length is private
+    TOTAL     a sum over examples of per-example values, times a public constant and times n**power
+    MIXED     private, and not known by example; absorbs whatever it meets
+
+A tensor without a state is public. States are kept on the tensor object with the number of the pass (the
+chunk of a batch) they belong to: a private state of an earlier pass counts as MIXED, since its examples are
+others. In-place writes are dated, so that an alias of a tensor that was overwritten counts as MIXED too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from dalenius.learn.dataflow.provenance import Origin, origin
+
+AXIS, COPIES, POSITION, UNIFORM, TOTAL, MIXED, VARIED = range(1, 8)
+PRIVATE = frozenset((AXIS, TOTAL, MIXED))
+PLACED = frozenset((AXIS, COPIES, POSITION))
+VIRTUAL = 1_000_003
+"""The number of examples that shapes are computed with: a prime, larger than any other size."""
+_STATE = "_dalenius_state"
+
+
+class State(NamedTuple):
+    """What is known of a tensor; `shape` is its shape with `VIRTUAL` examples, or None where unknown."""
+
+    kind: int
+    outer: int = 0
+    shape: tuple[int, ...] | None = None
+    power: int = 0
+    origin: Origin | None = None
+
+
+def times_batch(shape: tuple[int, ...]) -> int:
+    """Return how often the number of examples is a factor of the number of entries of a virtual shape."""
+    return sum(bool(size) and size % VIRTUAL == 0 for size in shape)
+
+
+def is_long(state: State | None) -> bool:
+    """Return whether a tensor has a size that depends on the number of examples."""
+    return state is not None and state.shape is not None and times_batch(state.shape) > 0
+
+
+class Tag:
+    """A state as kept on a tensor: with its pass, the date of the last write, and whether it was a leaf."""
+
+    __slots__ = ("clock", "differentiable", "number", "state")
+
+    def __init__(self, state: State, number: int, clock: int, differentiable: bool) -> None:
+        self.state, self.number, self.clock, self.differentiable = state, number, clock, differentiable
+
+
+def tag_of(tensor: Tensor) -> Tag | None:
+    """Return the tag of a tensor, if it has one."""
+    tag: Tag | None = getattr(tensor, _STATE, None)
+    return tag
+
+
+def put_tag(tensor: Tensor, tag: Tag | None) -> None:
+    """Keep a tag on a tensor, or take it away."""
+    if tag is not None:
+        setattr(tensor, _STATE, tag)
+    elif tag_of(tensor) is not None:
+        delattr(tensor, _STATE)
+
+
+def mixed(operation: str, reason: str) -> State:
+    """Return the state of a tensor that mixes examples, with the user's line."""
+    return State(MIXED, origin=origin(operation, reason))
+
+
+def locate(shape: tuple[int, ...], outer: int, examples: int) -> tuple[int, int] | None:
+    """Return the dimension that holds the batch axis, and how many blocks precede it within that dimension.
+
+    The dimension has size part · examples · inner. None if the axis does not lie within one dimension.
+    """
+    before = 1
+    for dimension, size in enumerate(shape):
+        if outer % before == 0 and size > 1 and size % (outer // before * examples) == 0:
+            return dimension, outer // before
+        before *= size
+    return None
+
+
+def virtual_shape(shape: tuple[int, ...], outer: int, examples: int) -> tuple[int, ...] | None:
+    """Return the shape of a tensor with a batch axis, with `VIRTUAL` examples in place of its own."""
+    place = locate(shape, outer, examples)
+    if place is None:
+        return None
+    dimension = place[0]
+    return (*shape[:dimension], shape[dimension] // examples * VIRTUAL, *shape[dimension + 1 :])
+
+
+def outer_at(shape: tuple[int, ...], dimension: int, part: int) -> int:
+    """Return `outer` for an axis within a dimension of such a shape."""
+    return math.prod(shape[:dimension]) * part
+
+
+class Writes:
+    """Dates of in-place writes that made public memory private, by storage.
+
+    Whoever wrote gets the date of the write on its tag; another tensor on the same memory has an older tag,
+    or none, and counts as MIXED. Storages are held weakly, in a way that keeps their address from being
+    used again.
+    """
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self._dates: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._held: dict[int, StorageWeakRef] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._dates)
+
+    def note(self, tensor: Tensor) -> None:
+        """Date a write into this tensor."""
+        storage = tensor.untyped_storage()
+        self.clock += 1
+        self._dates[storage._cdata] = StorageWeakRef(storage), self.clock
+
+    def date(self, tensor: Tensor) -> int:
+        """Return the date of the last write into the memory of a tensor, or 0."""
+        known = self._dates.get(tensor.untyped_storage()._cdata)
+        return 0 if known is None else known[1]
+
+    def hold(self, tensor: Tensor) -> None:
+        """Note that a tensor with a private state lies in its memory."""
+        if tensor.layout is torch.strided and not is_functorch_wrapped_tensor(tensor):
+            with torch._C.DisableTorchFunction():
+                storage = tensor.untyped_storage()
+            if storage._cdata not in self._held:
+                self._held[storage._cdata] = StorageWeakRef(storage)
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Return whether the memory of a tensor, which has no tag, is that of a private one.
+
+        Wrappers such as `nn.Parameter(x)` are other tensors on the same memory, which no function returned.
+        """
+        if not self._held or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+            return False
+        with torch._C.DisableTorchFunction():
+            return tensor.untyped_storage()._cdata in self._held
+
+    def forget_freed(self) -> None:
+        """Drop storages that no longer exist."""
+        self._held = {key: kept for key, kept in self._held.items() if not kept.expired()}
+        self._dates = {key: kept for key, kept in self._dates.items() if not kept[0].expired()}

@@ -1,0 +1,338 @@
+"""`ExampleLoss`: forward and backward passes of a loss that sees one example.
+
+    learn = private.loss(lambda model, example: F.cross_entropy(model(example[0]), example[1]))
+    for batch in private.loader:
+        private.zero_grad()
+        value = learn(batch)
+        private.step()
+
+The function gets the model and one example: the structure of the batch, each tensor without its batch
+dimension. It runs inside `torch.vmap`, which computes each example's loss from that example alone: examples
+are independent by construction. Gradients are clipped, summed and noised as those of any backward pass.
+
+A model that needs a batch dimension is called as `model(example[0].unsqueeze(0)).squeeze(0)`.
+
+A function that `torch.vmap` cannot run is called once for each example: slower, with the same gradients.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dalenius.errors import DaleniusError, InvalidArgument, NotSound
+from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, reading, where
+from dalenius.learn.gradients import Watched
+from dalenius.learn.parts import Part, Whole, single
+from dalenius.learn.replacing import check_modules
+from dalenius.learn.tape import Tape
+
+LossFunction = Callable[[nn.Module, Any], Tensor]
+"""From a model and one example to a loss: a tensor with one number."""
+_PYTHON = (NameError, AttributeError, TypeError, ImportError, NotImplementedError)
+"""Errors in the user's code whose text cannot hold data, and is shown."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a training run knows about the values of its loop.
+
+    Args:
+        paused: returns a context in which operations of torch are not watched.
+        admitted: whether a tensor has one row for each example along its first dimension, and row i follows
+            from example i and public values alone.
+        private: whether a value depends on private data.
+        logged: marks the mean loss, before it is returned, as a private value.
+    """
+
+    paused: Callable[[], AbstractContextManager[Any]] = nullcontext
+    admitted: Callable[[Tensor], bool] = lambda _: True
+    private: Callable[[Any], bool] = lambda _: False
+    logged: Callable[[Tensor], Any] = lambda value: value
+
+
+class ExampleLoss:
+    """Forward and backward passes of a loss that sees one example; called with a batch.
+
+    Args:
+        model: the model in training.
+        function: returns the loss of one example, given the model and the example.
+        gain: returns, for a number of rows, the ratio of the gradient of the sum over rows to the gradient
+            that the run expects of a backward pass: the number of rows for means, 1 for sums.
+        ready: raises where there is no batch to learn from.
+        surroundings: what the run knows about the values of its loop.
+    """
+
+    how = "examples are independent by construction: each loss was computed from one example"
+    """For receipts."""
+    assumptions = (
+        "the function of private.loss keeps no state in Python between calls and takes no values out of "
+        "torch by text, files or shared memory",
+        "torch.vmap, and rules given to torch.library.register_vmap, compute what a loop over examples does",
+    )
+    """What `how` takes for granted, for receipts."""
+
+    def __init__(
+        self,
+        model: Watched,
+        function: LossFunction,
+        *,
+        gain: Callable[[int], float],
+        ready: Callable[[], None] = lambda: None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InvalidArgument(
+                "private.loss takes a function of a model and one example.",
+                remedy="Pass lambda model, example: … that returns the loss of the example.",
+            )
+        if model.sharded:
+            raise NotSound(
+                "Losses of one example are not supported for parameters that are sharded among processes.",
+                remedy="Call private.model on the batch, and backward() on the mean of its losses.",
+            )
+        self._model, self._function, self._gain, self._ready = model, function, gain, ready
+        self._around = surroundings or Surroundings()
+        self.vectorized = True
+        """Whether all examples of a batch run at once: False after an operation that vmap cannot run."""
+
+    def __call__(self, batch: Any) -> Any:
+        """Run forward and backward for each example of a batch, and return the mean loss.
+
+        Args:
+            batch: a tensor, or tuples, lists and dictionaries of tensors, each with one row for each example.
+
+        Returns:
+            The mean loss over the rows of the batch: a private value, for logging.
+
+        Raises:
+            NotSound: the function depends on more than its example, or not only on tensor operations of it.
+        """
+        self._ready()
+        check_modules(self._model.inner)
+        _check_hooks(self._model.inner)
+        leaves = list(_leaves(batch))
+        with self._around.paused(), torch.enable_grad(), self._eager(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
+            rows = self._checked_rows(leaves)
+            held, watching = _buffers(self._model.inner), self._model.watching
+            self._model.watching = False
+            try:
+                losses, parts = self._passed(batch, leaves, rows)
+            finally:
+                self._model.watching = watching
+                _restore(self._model.inner, held)
+            units = rows // self._model.each
+            self._model.adopt(parts, units, gain=self._gain(rows), padding=0)
+            counted = self._weights(losses)
+            value = (
+                losses.mean() if counted is None else (losses * counted).sum() / counted.sum().clamp(min=1)
+            )
+        return self._around.logged(value)
+
+    def _eager(self) -> AbstractContextManager[Any]:
+        """Return a context in which compiled modules run as they are written."""
+        compiled = any(type(item).__name__ == "OptimizedModule" for item in self._model.inner.modules())
+        return torch.compiler.set_stance("force_eager") if compiled else nullcontext()
+
+    def _passed(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
+        versions = [item._version for item in leaves]
+        if self.vectorized:
+            try:
+                return self._together(batch, leaves, rows)
+            except (DaleniusError, *_PYTHON):
+                raise
+            except Exception as error:
+                if "data-dependent" in str(error):
+                    raise reading(where(error)) from None
+                if versions != [item._version for item in leaves]:
+                    raise _failed(error) from None
+        try:
+            output = self._apart(batch, leaves, rows)
+        except (DaleniusError, *_PYTHON):
+            raise
+        except Exception as error:
+            raise _failed(error) from None
+        self.vectorized = False
+        return output
+
+    def _together(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
+        """Run all examples at once, inside torch.vmap."""
+        tape = Tape(self._model.names)
+        tape.open(rows // self._model.each, rows)
+        calls = self._calls(leaves, tape, rows)
+
+        def run(*example: Tensor) -> Tensor:
+            return self._loss(calls, batch, example)
+
+        losses = torch.vmap(run, randomness="different")(*leaves)
+        self._total(losses).backward()
+        for parameter, shares in calls.gradients():
+            tape.put(parameter, Whole(self._by_unit(shares)))
+        return losses.detach(), tape.parts()
+
+    def _apart(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
+        """Run one example after the other."""
+        names, weights = self._model.names, self._weights(leaves[0])
+        shares: dict[Tensor, Tensor] = {}
+        losses = []
+        for i in range(rows):
+            calls = self._calls(leaves, None, 1)
+            loss = self._loss(calls, batch, [item[i].clone() for item in leaves])
+            _check_trained(loss)
+            (loss if weights is None else loss * weights[i]).backward()
+            losses.append(loss.detach())
+            for parameter, gradient in calls.gradients():
+                if parameter not in shares:
+                    shape = rows // self._model.each, *parameter.shape
+                    shares[parameter] = gradient.new_zeros(shape, dtype=single(gradient))
+                gradient = gradient.to_dense() if gradient.is_sparse else gradient
+                shares[parameter][i // self._model.each] += gradient
+        parts = {parameter: Whole(shares[parameter]) for parameter in names if parameter in shares}
+        return torch.stack(losses), parts
+
+    def _calls(self, leaves: Sequence[Tensor], tape: Tape | None, rows: int) -> ExampleCalls:
+        batch = {item.untyped_storage()._cdata for item in leaves}
+        return ExampleCalls(
+            self._model.names, batch=batch, private=self._around.private, tape=tape, rows=rows
+        )
+
+    def _loss(self, calls: ExampleCalls, batch: Any, example: Sequence[Tensor]) -> Tensor:
+        calls.begin(list(example))
+        rest = iter(example)
+        given = _rebuilt(batch, lambda _: next(rest))
+        with calls, NoExchange() if _is_shared() else nullcontext():
+            loss = self._function(self._model.inner, given)
+            if isinstance(loss, Tensor) and loss.numel() == 1:
+                loss = loss.reshape(())
+        if calls.error is not None:
+            raise calls.error
+        if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.is_floating_point():
+            raise NotSound(
+                "The function of private.loss did not return one floating-point number as a tensor.",
+                remedy="Return the loss of the example, averaged over its own tokens or outputs.",
+            )
+        return loss
+
+    def _total(self, losses: Tensor) -> Tensor:
+        _check_trained(losses)
+        weights = self._weights(losses)
+        losses = losses.to(single(losses))
+        return losses.sum() if weights is None else (losses * weights).sum()
+
+    def _weights(self, like: Tensor) -> Tensor | None:
+        """Return 1 for rows that count and 0 for those that fill up a unit; None where all rows count."""
+        weights = self._model.weights
+        return None if weights is None else weights.to(like.device, torch.float32)
+
+    def _by_unit(self, shares: Tensor) -> Tensor:
+        """Return gradients of rows summed over the rows of each unit."""
+        size = self._model.each
+        return shares if size == 1 else shares.unflatten(0, (-1, size)).sum(1, dtype=single(shares))
+
+    def _checked_rows(self, leaves: list[Tensor]) -> int:
+        if (
+            not leaves
+            or any(not item.dim() for item in leaves)
+            or len({item.shape[0] for item in leaves}) != 1
+        ):
+            raise InvalidArgument(
+                "Not all tensors of the batch have one row for each example.",
+                remedy="Pass the batch as private.loader gives it; use constants inside the function.",
+            )
+        rows, expected = leaves[0].shape[0], self._model.rows
+        if rows % self._model.each or (expected is not None and rows != expected):
+            raise NotSound(
+                "The batch has more or fewer rows than private.loader gave, and each would count as an "
+                "example of its own.",
+                remedy="Pass the batch as private.loader gives it; views=… makes several views of a row.",
+            )
+        if not all(map(self._around.admitted, leaves)):
+            raise NotSound(
+                "Examples of the batch were mixed before its losses were computed.",
+                remedy="Pass the batch as private.loader gives it; transform examples inside the function.",
+            )
+        return int(rows)
+
+
+def _is_shared() -> bool:
+    """Return whether there are processes to exchange anything with."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _check_hooks(model: nn.Module) -> None:
+    hooked = [
+        name for name, item in model.named_modules() if item._backward_hooks or item._backward_pre_hooks
+    ]
+    if hooked:
+        raise NotSound(
+            f"{hooked[0] or 'The model'} has hooks on its backward pass, which would see all examples.",
+            remedy="Remove the hooks, and compute what they do in the function.",
+        )
+
+
+def _check_trained(loss: Tensor) -> None:
+    if not loss.requires_grad:
+        raise NotSound(
+            "The function of private.loss returned a loss that depends on no trained parameter.",
+            remedy="Compute the loss from the model that is given, without detach() and no_grad().",
+        )
+
+
+def _failed(error: BaseException) -> DaleniusError:
+    """Return an error without the text of the original, which may hold data and the size of the batch."""
+    if isinstance(error, NoRule):
+        error = RuntimeError()
+    return NotSound(
+        f"The function of private.loss failed with {type(error).__name__}, {where(error)}. The text of the "
+        "error is withheld, as it may hold data.",
+        remedy="Call the function with the model and one made-up example to see the text. Tensors of an "
+        "example have no batch dimension: where a model needs one, call model(x.unsqueeze(0)).squeeze(0).",
+    )
+
+
+def _leaves(batch: Any) -> list[Tensor]:
+    output: list[Tensor] = []
+    _rebuilt(batch, output.append)
+    return output
+
+
+def _rebuilt(value: Any, new: Callable[[Tensor], Any]) -> Any:
+    """Return the same structure with other tensors; mappings of other types become dictionaries."""
+    if isinstance(value, Tensor):
+        return new(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_rebuilt(item, new) for item in value))
+    if isinstance(value, tuple | list):
+        return type(value)(_rebuilt(item, new) for item in value)
+    if isinstance(value, Mapping):
+        return {key: _rebuilt(item, new) for key, item in value.items()}
+    if value is None:
+        return None
+    raise InvalidArgument(
+        f"A batch for private.loss holds tensors, and this one holds a {type(value).__name__}.",
+        remedy="Leave it out of the rows of the data set, or make it a tensor in collate.",
+    )
+
+
+def _buffers(model: nn.Module) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    homes = [home for module in model.modules() for home in (module._parameters, module._buffers) if home]
+    return [(home, dict(home)) for home in homes]
+
+
+def _restore(model: nn.Module, held: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+    """Refuse a model that replaced parameters or buffers by other tensors, and put the old ones back."""
+    changed = [home for home, before in held if any(home.get(name) is not before[name] for name in before)]
+    for home, before in held:
+        home.update(before)
+    if changed:
+        raise NotSound(
+            "The model replaced a parameter or buffer while the loss of an example was computed.",
+            remedy="Keep no running statistics in the model, or freeze the module that does by eval().",
+        )

@@ -1,0 +1,116 @@
+"""`RunFiles`: what is written of a run, which is weights to publish and a secret state to go on from.
+
+Nothing is written of a model whose state holds more than it may (`released_state`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dalenius.learn.averaging import Average
+from dalenius.learn.export import write_weights
+from dalenius.learn.gradients import Watched
+from dalenius.learn.released_state import ReleasedState
+from dalenius.learn.several import Processes
+from dalenius.learn.sharded import placed_all, placed_for, whole
+from dalenius.learn.state import State
+from dalenius.noise.stream import StreamKey
+from dalenius.release.receipt import Receipt
+
+
+class RunFiles:
+    """The files of a run of one model. Of several processes all call every method, and the first writes.
+
+    Args:
+        model: The model that is trained.
+        optimizer: The optimizer that moves it.
+        average: The average of the weights that is kept, if any.
+        processes: The processes of the run.
+    """
+
+    def __init__(
+        self,
+        model: Watched,
+        optimizer: torch.optim.Optimizer,
+        average: Average | None,
+        processes: Processes,
+    ) -> None:
+        self._model, self._optimizer, self._average = model, optimizer, average
+        self._processes = processes
+        self._start: ReleasedState | None = None
+
+    def ready(self, key: StreamKey) -> None:
+        """Take the state of the model as it is before it meets data; later calls change nothing."""
+        if self._start is None:
+            model, optimizer = self._model, self._optimizer
+            self._start = ReleasedState(model.inner, model.names, optimizer, self._average, key)
+
+    @property
+    def released(self) -> ReleasedState:
+        """The state that may leave, which was taken before the model met data."""
+        assert self._start is not None, "the run has not begun"
+        return self._start
+
+    def checked(self) -> dict[str, Any]:
+        """Return the state of the model, with trained parameters themselves; refuse what may not leave.
+
+        Raises:
+            NotSound: The state holds something that the optimizer did not put there.
+        """
+        if self._start is None:
+            return dict(self._model.inner.state_dict(keep_vars=True))
+        states: list[dict[str, Any]] = []
+        self._processes.each("the state of the model", lambda: states.append(self.released.checked()))
+        return states[0]
+
+    def export(self, path: str | os.PathLike[str], receipt: Receipt, *, steps: str, trained: bool) -> None:
+        """Write weights, or their averages, and their receipt.
+
+        Args:
+            path: The file to write.
+            receipt: What is said of the weights.
+            steps: After how many steps, in words.
+            trained: Whether to write only parameters that were trained.
+        """
+        state = self.checked()
+        state = state if self._average is None else self._average.published(state)
+        if trained:
+            state = {name: state[name] for name in self._model.names.values() if name in state}
+        said = replace(receipt, postprocessing=(*receipt.postprocessing, f"exported after {steps}"))
+        weights = whole(_detached(state))
+        self._processes.first("weights", lambda: write_weights(path, weights, said, steps=steps))
+
+    def save(self, path: Path, model: Mapping[str, Any], **more: Any) -> None:
+        """Write the secret state.
+
+        Args:
+            path: The file to write.
+            model: The state of the model, as `checked` returned it.
+            more: All fields of a `State` but those of model, optimizer and average.
+        """
+        state = State(
+            model=whole(_detached(model)),
+            optimizer=whole(self._optimizer.state_dict()),
+            average=None if self._average is None else self._average.state_dict(),
+            **more,
+        )
+        self._processes.first("a state", lambda: state.write(path))
+
+    def load(self, state: State) -> None:
+        """Put model, optimizer and average back to what they were when a state was saved."""
+        model = self._model.inner
+        model.load_state_dict(placed_all(state.model, model.state_dict()))
+        self._optimizer.load_state_dict(placed_for(state.optimizer, self._optimizer))
+        if self._average is not None:
+            self._average.load_state_dict(dict(state.average or {}))
+
+
+def _detached(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.detach() if isinstance(value, Tensor) else value for name, value in state.items()}
