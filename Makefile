@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The same versions for the build tools as for what is installed, whichever way pip reads them.
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip install -q --disable-pip-version-check
-TESTS := $(BIN)/pytest -n 2 -rs
+# A worker that crashes fails the run: replaced, it would be given no tests, and pytest would wait for ever.
+TESTS := $(BIN)/pytest -n 2 --max-worker-restart=0 -rs
 
 .PHONY: demo test test-slow format clean
 

@@ -5,10 +5,13 @@
 
 What a `torch.autograd.Function` does on the way back is not seen by the data-flow analysis, so that its
 results count as mixed. A function that is registered is taken to treat every example by itself on the way
-back. Its forward pass is analysed like any other code. The receipt of a run names registered functions.
+back. Its forward pass is analysed like any other code. The receipt of a run names
+the registered functions that it has used.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 
@@ -36,9 +39,9 @@ def register_function(function: type[torch.autograd.Function]) -> None:
     REGISTERED.add(function)
 
 
-def vouched() -> tuple[str, ...]:
-    """Return what is assumed of registered functions, for receipts."""
-    names = sorted(function.__name__ for function in REGISTERED)
+def vouched(functions: Iterable[type]) -> tuple[str, ...]:
+    """Return the assumption about registered functions that a run has used, for its receipt."""
+    names = sorted(function.__name__ for function in functions)
     if not names:
         return ()
     return (f"the backward pass of {' and '.join(names)} treats every example by itself",)

@@ -220,6 +220,11 @@ class Watched(nn.Module):
                 )
             self._tape.give(one)
 
+    @property
+    def vouched(self) -> frozenset[type]:
+        """Registered custom functions that private tensors came from."""
+        return frozenset(self._tape.vouched)
+
     def forget(self) -> None:
         """Forget the backward passes since the last step, as zeroed gradients are forgotten."""
         self._tape.forget()

@@ -293,7 +293,7 @@ class Private:
         again = (f"steps made again with fresh noise, each charged by itself: {more}",) if more else ()
         made = f"steps made: {self.steps} of {self.sampling.steps}"
         average = () if self.average is None else (self.average.how,)
-        assumptions = (*self._assumptions, *vouched(), *self.supply.assumptions)
+        assumptions = (*self._assumptions, *vouched(self.model.vouched), *self.supply.assumptions)
         return Receipt(
             loss=loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",

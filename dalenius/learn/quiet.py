@@ -104,22 +104,42 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renewed)
 
 
-@contextmanager
-def chance(seed: int | None = None) -> Iterator[None]:
-    """Generators that libraries share begin at `seed`, or at a fresh one; afterwards they are as before."""
-    seed = int(noise.uniform(SEEDS, 1)[0]) if seed is None else seed
-    there = [one for one in GENERATORS if _awake(one[0])]
-    kept: list[Any] = [getattr(sys.modules[name], read)() for name, read, _, _ in there]
-    for name, _, _, sow in there:
+def seed_generators(seed: int) -> None:
+    """Seed the generators that libraries share, those of them that are loaded.
+
+    Args:
+        seed: A number below `SEEDS`.
+    """
+    for name, _, _, sow in _loaded():
         getattr(sys.modules[name], sow)(seed)
+
+
+@contextmanager
+def kept_generators() -> Iterator[None]:
+    """Leave the generators that libraries share as they were."""
+    there = _loaded()
+    states: list[Any] = [getattr(sys.modules[name], read)() for name, read, _, _ in there]
     try:
         yield
     finally:
-        for (name, _, write, _), state in zip(there, kept, strict=True):
+        for (name, _, write, _), state in zip(there, states, strict=True):
             getattr(sys.modules[name], write)(state)
 
 
+@contextmanager
+def chance(seed: int | None = None) -> Iterator[None]:
+    """Let generators that libraries share begin at `seed`, or at a fresh one; restore them afterwards."""
+    with kept_generators():
+        seed_generators(int(noise.uniform(SEEDS, 1)[0]) if seed is None else seed)
+        yield
+
+
+def _loaded() -> list[tuple[str, str, str, str]]:
+    """Return the generators of loaded modules; that of a GPU, if it was used."""
+    return [one for one in GENERATORS if _awake(one[0])]
+
+
 def _awake(name: str) -> bool:
-    """Whether a module is loaded; that of a GPU, whether it was used."""
+    """Return whether a module is loaded; that of a GPU, whether it was used."""
     module = sys.modules.get(name)
     return module is not None and (name != "torch.cuda" or module.is_initialized())

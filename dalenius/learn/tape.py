@@ -132,6 +132,8 @@ class Tape(TorchFunctionMode):
         """Whether the parts are of a pass that was made elsewhere, as by `private.loss`."""
         self.failed = ""
         """The operation on private examples that raised an error, if any did."""
+        self.vouched: set[type] = set()
+        """Registered custom functions that private tensors came from."""
         self._number, self._seed = 0, torch.initial_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
@@ -145,7 +147,7 @@ class Tape(TorchFunctionMode):
         other = Tape(names)
         other._analysis, other._writes, other._number = self._analysis, self._writes, self._number
         other.examples, other.rows, other.looping = self.examples, self.rows, self.looping
-        other._seed = self._seed
+        other._seed, other.vouched = self._seed, self.vouched
         return other
 
     def know(self, names: Mapping[Tensor, str]) -> None:
@@ -281,7 +283,10 @@ class Tape(TorchFunctionMode):
         function = getattr(node, "_forward_cls", None)
         own = getattr(function, "__module__", "").startswith("dalenius.")
         known = f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}" in KNOWN
-        if tagged and (own or known or function in REGISTERED):
+        if tagged and function in REGISTERED:
+            self.vouched.add(function)
+            return None
+        if tagged and (own or known):
             return None
         name = getattr(function, "__name__", type(node).__name__)
         name = "register_full_backward_hook" if name == "BackwardHookFunction" else name

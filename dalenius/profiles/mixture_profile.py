@@ -35,8 +35,10 @@ FARTHER = 3.0
 """The same for reading many ε, where a few digits less do."""
 NOTHING = 1e-250
 """A δ below this is not looked at more closely."""
-ORDERS = (0.25, 1.0, 4.0, 16.0)
-"""Where Chernoff's bound is tried."""
+ORDERS = tuple(4.0**power for power in range(-1, 14))
+"""Where Chernoff's bound is tried; laws so narrow that δ is next to nothing need the steep ones."""
+DEVIATIONS = 34.0
+"""Beyond this many standard deviations a normal law has a mass below `NOTHING`."""
 NARROW = 2e-9
 """Relative width in ε, or in δ, up to which nothing else is asked."""
 SMALL = 1e-10
@@ -83,14 +85,21 @@ class MixtureProfile:
         """Enclose δ(ε) for ε ≥ 0."""
         if epsilon >= self.top:
             return self.infinite
-        if epsilon > 50 and (most := self._chernoff(epsilon, ORDERS)) < NOTHING:
+        if epsilon > self._far and (most := self._chernoff(epsilon, ORDERS)) < NOTHING:
             return 0.0, most
         found = self._read(epsilon)
         if found is None or found[1] - found[0] > WIDE * found[1]:
             low, high = tighter(found or (0.0, 1.0), lambda: discrete_profile(self.worst).delta(epsilon))
             # Where δ is next to nothing, neither route is narrow.
-            return low, max(low, min(high, self._chernoff(epsilon, (*ORDERS, 64.0, 256.0, 1024.0))))
+            return low, max(low, min(high, self._chernoff(epsilon, ORDERS)))
         return found
+
+    @cached_property
+    def _far(self) -> float:
+        """About the ε from which Chernoff's bound is likely to show that δ is next to nothing."""
+        # To second order K(t) = t(t + 1)v/2 for a loss of variance v.
+        variance = sum(n * pair.log_moment(1.0)[1] for pair, n in self.worst)
+        return min(50.0, DEVIATIONS * math.sqrt(max(variance, 0.0)))
 
     def _chernoff(self, epsilon: float, orders: tuple[float, ...]) -> float:
         """At least δ(ε): κ(t) e^{K(t) − tε} at the best of a few t."""

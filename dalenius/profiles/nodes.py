@@ -153,6 +153,11 @@ class Nodes:
     left: int
     right: int
 
+    def __post_init__(self) -> None:
+        if self.right <= self.left:
+            # A window beyond all that matters: the contour is not laid there (`reading.read_at`).
+            raise ValueError("The grid has no cells.")
+
     @cached_property
     def x(self) -> Floats:
         """The nodes, exact."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch.nn import functional
 from torch.utils.data import Dataset
 
 from dalenius.errors import NotSound
+from dalenius.learn.dataflow.states import Writes
 from dalenius.ledger.account import Account
 
 from .architectures import ARCHITECTURES, Architecture
@@ -202,3 +204,15 @@ def test_the_receipt_says_how_independence_was_established() -> None:
     private = run_of(network(), data(40))
     train(private)
     assert "checked by data flow" in str(private.receipt)
+
+
+def test_a_copy_of_a_watched_model_shares_no_weak_references() -> None:
+    """A copied weak reference to a storage frees it twice, which corrupts the memory of the process."""
+    writes = Writes()
+    tensors = [torch.ones(3) for _ in range(8)]
+    for tensor in tensors:
+        writes.hold(tensor)
+        writes.note(tensor)
+    copied = copy.deepcopy(writes)
+    assert not copied and not copied.holds(tensors[0])
+    assert writes and writes.holds(tensors[0])

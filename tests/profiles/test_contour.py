@@ -43,6 +43,15 @@ def test_the_truth_lies_between_lower_and_upper(start: int) -> None:
         assert holds(bound, Fraction(row["epsilon"])), (row, bound)
 
 
+@pytest.mark.parametrize("noise_multiplier", [300, 1000, 10_000])
+@pytest.mark.parametrize("epsilon", [1, 4, 20])
+def test_a_delta_next_to_nothing_is_bounded_at_once(noise_multiplier: int, epsilon: float) -> None:
+    """Far beyond all losses no contour is laid, and no grid is made that reaches there."""
+    for rate, steps in (("0.5", 100), ("0.2", 4), ("1e-4", 100)):
+        loss = Gaussian(noise_multiplier=noise_multiplier).poisson(Fraction(rate)) * steps
+        assert 0 <= loss.delta(epsilon).upper < 1e-250
+
+
 def test_angles_by_doubling_are_as_close_as_is_claimed() -> None:
     """Against balls, over sixteen orders of magnitude of the loss; phases are counted apart."""
     losses = np.array([s * m * 10.0**k for k in range(-12, 5) for m in (1.0, 2.7) for s in (1, -1)])

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.data.padding import read_padding
 from dalenius.learn.data.row_collation import Collate, Leaves, RowCollation, joined
-from dalenius.learn.data.row_seeds import kept_generators, row_seed
+from dalenius.learn.data.row_seeds import row_seed
 from dalenius.learn.data.row_workers import Finish, Key, LocalReader, RowReader, RowSource, WorkerReader
 from dalenius.learn.data.tensor_rows import TensorRows
-from dalenius.learn.quiet import FAILURES
+from dalenius.learn.quiet import FAILURES, kept_generators
 from dalenius.privacy import numbers
 
 MOST_WORKERS = 1024

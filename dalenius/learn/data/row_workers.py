@@ -16,8 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.learn.data.row_collation import Leaves, RowCollation, joined
-from dalenius.learn.data.row_seeds import kept_generators, seed_generators
-from dalenius.learn.quiet import FAILURES
+from dalenius.learn.quiet import FAILURES, kept_generators, seed_generators
 
 Key = tuple[int, int]
 """The number of a row, and its seed."""

@@ -127,6 +127,10 @@ class Writes:
     def __bool__(self) -> bool:
         return bool(self._dates)
 
+    def __reduce__(self) -> tuple[type[Writes], tuple[()]]:
+        """Copy nothing: two weak references to one storage that are copies of each other free it twice."""
+        return Writes, ()
+
     def note(self, tensor: Tensor) -> None:
         """Date a write into this tensor."""
         storage = tensor.untyped_storage()
