@@ -47,7 +47,8 @@ class Fingerprints:
         # What watches torch functions has nothing to see here.
         with torch._C.DisableTorchFunction():
             flat = [_flat(tensor) for tensor in tensors if tensor.numel()]
-            here = [words.view(torch.uint8).numpy().data for words in flat if words.device == CPU]
+            # Unlike numpy(), DLPack leaves no mark on the memory that says an array shares it.
+            here = [np.from_dlpack(words.view(torch.uint8)).data for words in flat if words.device == CPU]
             tag = tags.tag(self._secret, here, tags.quick())
             prints = {CPU: torch.frombuffer(bytearray(tag), dtype=torch.int64)} if here else {}
             sums: dict[torch.device, list[Tensor]] = {}

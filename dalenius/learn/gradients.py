@@ -206,6 +206,7 @@ class Watched(nn.Module):
                 yield
         finally:
             self._tape.looping = before
+            self._tape.guard()
 
     def begin(self, batch: Any, examples: int, *, padding: int = 0) -> None:
         """Begin a pass over a batch, of whose examples the last `padding` count nothing."""
@@ -248,7 +249,8 @@ class Watched(nn.Module):
     def is_private(self, value: Any) -> bool:
         """Return whether a value depends on private examples."""
         if isinstance(value, Tensor):
-            return not self._tape.is_public(value)
+            with torch._C.DisableTorchFunction():
+                return not self._tape.is_public(value)
         return isinstance(value, PrivateNumber | PrivateInteger)
 
     @contextmanager

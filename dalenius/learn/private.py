@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -53,6 +54,7 @@ from dalenius.learn.example_loss import ExampleLoss, LossFunction, Surroundings
 from dalenius.learn.gradients import Watched
 from dalenius.learn.loader import Loader
 from dalenius.learn.optimizer import check_parameters
+from dalenius.learn.optimizer_hooks import watched_hooks
 from dalenius.learn.parts import Part
 from dalenius.learn.payment import Payment
 from dalenius.learn.recording import Recorded
@@ -87,10 +89,8 @@ ASSUMPTIONS: tuple[str, ...] = (
     "all private data of the loop come from private.loader",
     "values read out of torch, such as printed losses, change nothing in the training by way of files, texts "
     "or plain numbers made of them",
-    "all that is done with private tensors is done by functions of torch in the thread of the loop, before "
-    "an iteration over the loader ends: not by other threads, by extensions that torch does not see, or by "
-    "memory shared with other libraries",
-    "hooks of the optimizer use weights and public values alone",
+    "all that is done with private tensors is done by functions of torch in the thread of the loop: not by "
+    "other threads, by extensions that torch does not see, or by memory shared with other libraries",
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""
@@ -467,18 +467,23 @@ class Private:
             return
         tell(self.optimizer, self._sum.plan, self._sum.clip)
         if closure is not None and self._closes:
-            self.optimizer.step(Evaluated(partial(self._evaluate, closure), self.settings.evaluations))
+            with self._watched_hooks():
+                self.optimizer.step(Evaluated(partial(self._evaluate, closure), self.settings.evaluations))
             released.hold()
         else:
             before = ((step, self._attempts.now(step)) for step in range(self.steps - 1, -1, -1))
             self._sum.release(self._key, self.steps, self._attempts.now(self.steps), before=before)
             try:
-                self.optimizer.step()
+                with self._watched_hooks():
+                    self.optimizer.step()
             finally:
                 released.hold()
         self.steps += 1
         self._attempts.done(self.steps - 1)
         self._draws.random_state = None
+
+    def _watched_hooks(self) -> AbstractContextManager[None]:
+        return watched_hooks(self.optimizer, self.model.watched, self.model.is_private)
 
     def _seal(self) -> bytes:
         """Return a tag of all that noise is about to be added to."""

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -39,6 +40,7 @@ from dalenius.learn.dataflow import batch_length, reads
 from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.interpreter import Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
+from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
 from dalenius.learn.dataflow.private_numbers import (
     BatchSize,
     PrivateInteger,
@@ -96,6 +98,7 @@ _ONE_SIDED = frozenset(("send", "isend", "broadcast", "scatter"))
 _NUMBERS = itertools.count(1)
 _OPEN: list[Tape] = []
 """Tapes of loops that have begun and not ended; only the last one watches."""
+PrivateTensor.watched = staticmethod(lambda: bool(_OPEN))
 KNOWN = frozenset(
     (
         "transformers.models.bloom.modeling_bloom.GeLUFunction",
@@ -139,6 +142,7 @@ class Tape(TorchFunctionMode):
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
         self._analysis, self._writes = Analysis(), Writes()
+        self._live: list[ref[Tensor]] = []
         self.layers: Layers | None = None
         """Where layers are clipped by themselves."""
 
@@ -202,6 +206,16 @@ class Tape(TorchFunctionMode):
         self._number = Pass.number = next(_NUMBERS)
         self._seed = torch.initial_seed()
         self._writes.forget_freed()
+        self._live = [known for known in self._live if known() is not None]
+
+    def guard(self) -> None:
+        """Let private tensors that outlive a loop stay private where nothing is watched."""
+        with torch._C.DisableTorchFunction():
+            for known in self._live:
+                tensor = known()
+                if tensor is not None and id(tensor) not in self._ids and not self.is_public(tensor):
+                    guard(tensor)
+        self._live = []
 
     def drop(self) -> None:
         """Forget the parts of a pass that was not finished."""
@@ -301,6 +315,7 @@ class Tape(TorchFunctionMode):
             put_tag(tensor, Tag(state, self._number, self._writes.clock, differentiable))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
+                self._live.append(ref(tensor))
 
     # What is called.
 
@@ -367,6 +382,9 @@ class Tape(TorchFunctionMode):
             raise _hooked(self._named(weights))
         if private and self.looping and torch.is_grad_enabled():
             self._check_learned(func, args, kwargs, states)
+        if private:
+            for target in _targets(func, args, kwargs):
+                _check_memory(target, states.get(id(target)), _name(func))
         if getattr(func, "__name__", "") == "__setitem__" and _sized(args[1:], kwargs):
             _call(func, args, kwargs)
             reason = "writes by the size of the batch, which is private"
@@ -722,7 +740,7 @@ class Tape(TorchFunctionMode):
             def of(tensor: Tensor) -> State | None:
                 return whole if tensor is target else self.state(tensor)
 
-            outcome = self._analysis.outcome(Tensor.__getitem__, (target, at), {}, of, self.examples)
+            outcome = self._analysis.outcome(Tensor.__getitem__, (target, at), {}, of)
             return outcome.results[0] if outcome.results else None
 
         if isinstance(value, PrivateNumber):
@@ -740,6 +758,9 @@ class Tape(TorchFunctionMode):
     def _note_write(self, target: Tensor, before: State | None, after: State | None) -> None:
         """Tag what was written to; other tensors on the same memory are mixed from now on."""
         private = after is not None and after.kind in PRIVATE
+        if private:
+            operation = "An operation" if after is None or after.origin is None else after.origin.operation
+            _check_memory(target, before, operation)
         if before != after and (private or is_long(before)):
             self._writes.note(target)
             if after is None and before is not None:
@@ -794,7 +815,7 @@ class Tape(TorchFunctionMode):
             from dalenius.learn.embedding import bag_form
 
             func, args, kwargs = bag_form(args, kwargs)
-        return self._analysis.outcome(func, args, kwargs, state or self.state, self.examples)
+        return self._analysis.outcome(func, args, kwargs, state or self.state)
 
     def _follow(
         self,
@@ -1021,6 +1042,25 @@ def _length(tensor: Tensor) -> Any:
         return BatchSize(size.value, size.ratio, "len()") if isinstance(size, BatchSize) else size
     with torch._C.DisableTorchFunction():
         return tensor.shape[0] if tensor.dim() else tensor.__len__()
+
+
+def _check_memory(target: Tensor, before: State | None, operation: str) -> None:
+    """Refuse to write private values where they can be read without being watched."""
+    if (before is None or before.kind not in PRIVATE) and _is_seen_elsewhere(target):
+        raise NotSound(
+            f"{operation} writes private values into memory that is shared with numpy, or with another "
+            f"process{user_line()}, where nothing is watched.",
+            remedy="Write into a copy: tensor.clone().",
+        )
+
+
+def _is_seen_elsewhere(tensor: Tensor) -> bool:
+    """Return whether the memory of a tensor belongs to an array of numpy as well, or to several processes."""
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        return False
+    with torch._C.DisableTorchFunction():
+        storage = tensor.untyped_storage()
+        return not storage.resizable() or storage.is_shared()
 
 
 def _withdraw(tape: Tape) -> None:

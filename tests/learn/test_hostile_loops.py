@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -282,12 +283,92 @@ def test_gradients_of_tensors_that_are_not_trained_are_refused() -> None:
 def test_a_batch_cannot_be_stepped_on_after_its_loop_was_left() -> None:
     private = run()
     for _batch in private.loader:
-        x, y = _batch
+        x, _ = _batch
         break
     private.zero_grad()
-    functional.cross_entropy(private.model(x - x.mean(0)), y).backward()
+    with pytest.raises(NotSound, match="not known by example"):
+        private.model(x - x.mean(0))
     with pytest.raises(InvalidArgument, match="no batch"):
         private.step()
+
+
+def test_a_loss_that_is_kept_after_an_epoch_decides_nothing() -> None:
+    private = run(epochs=2, steps=None)
+    kept = []
+    for x, y in private.loader:
+        private.zero_grad()
+        loss = functional.cross_entropy(private.model(x), y)
+        loss.backward()
+        private.step()
+        kept.append(loss.detach())
+    mean = torch.stack(kept).mean()
+    assert f"{loss.item():.3f}" and f"{mean:.3f}" and str(loss)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(private.optimizer)
+    steers: list[Callable[[], Any]] = [
+        lambda: schedule.step(loss),
+        lambda: schedule.step(mean.item()),
+        lambda: bool(mean < 1),
+        lambda: float(loss),
+        lambda: loss.backward(),
+        lambda: np.asarray(x),
+        lambda: x.data_ptr(),
+    ]
+    for steer in steers:
+        with pytest.raises(NotSound):
+            steer()
+    written = torch.zeros(())
+    written.copy_(mean)
+    with pytest.raises(NotSound):
+        bool(written < 1)
+    private.optimizer.param_groups[0]["lr"] = mean
+    with pytest.raises(NotSound, match="learning rate"):
+        for x, y in private.loader:
+            private.zero_grad()
+            functional.cross_entropy(private.model(x), y).backward()
+            private.step()
+
+
+def test_arrays_of_numpy_are_not_written_to_by_private_values() -> None:
+    private, public = run(), torch.zeros(5)
+    seen = public.numpy()
+    with pytest.raises(NotSound, match="shared with numpy"):
+        for x, _ in private.loader:
+            public.copy_(x.sum(0))
+    assert seen.sum() == 0
+
+
+@pytest.mark.parametrize("when", ["pre", "post"])
+@pytest.mark.parametrize("what", ["weights", "gradients", "state"])
+def test_hooks_of_the_optimizer_use_nothing_private(when: str, what: str) -> None:
+    private, batches = run(), []
+    group = private.optimizer.param_groups[0]["params"]
+
+    def hook(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        parameter, total = group[0], batches[-1].sum()
+        if what == "weights":
+            parameter.data.add_(total)
+        elif what == "gradients":
+            parameter.grad.add_(total)
+        else:
+            optimizer.state[parameter]["more"] = total
+
+    getattr(private.optimizer, f"register_step_{when}_hook")(hook)
+    with pytest.raises(NotSound, match="hook of the optimizer|shared with numpy"):
+        for x, y in private.loader:
+            batches.append(x)
+            private.zero_grad()
+            functional.cross_entropy(private.model(x), y).backward()
+            private.step()
+
+
+def test_random_numbers_of_one_example_serve_no_other() -> None:
+    private = run()
+    with pytest.raises(NotSound, match="select"):
+        for x, y in private.loader:
+            noise = torch.randn(x.shape[0], 5)
+            private.zero_grad()
+            functional.cross_entropy(private.model(x + noise + noise[0]), y).backward()
+            private.step()
 
 
 def test_a_loop_that_goes_on_after_an_operation_failed_is_refused() -> None:

@@ -6,6 +6,7 @@
     pointwise, views, reductions, products, indexing, layers, factories
                       the rules for operators, one table by name (`rules`)
     private_numbers   values read out of private tensors: they print and add up, and steer nothing
+    kept_tensors      private tensors that outlive their loop
     provenance        the operation that mixed examples, and its line in the user's code
 
 The soundness claim: a tensor whose state is "per example along an axis" has, at every position of that axis,

@@ -62,12 +62,11 @@ class Interpreter(TorchDispatchMode):
 
     Args:
         states: The states of the arguments, by identity.
-        examples: The number of examples that shapes are computed with.
     """
 
-    def __init__(self, states: dict[int, State], examples: int) -> None:
+    def __init__(self, states: dict[int, State]) -> None:
         super().__init__()
-        self.states, self._examples = states, examples
+        self.states = states
         self._alive: list[Tensor] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -81,7 +80,7 @@ class Interpreter(TorchDispatchMode):
         except Exception as error:
             raise _Unruled(name) from error
         self._alive.extend(tensors_of(result))
-        op = Operation(func, args, kwargs, result, self.states, self._examples)
+        op = Operation(func, args, kwargs, result, self.states)
         absorbed = next(
             (state for tensor in op.tensors if (state := op.state(tensor)) and state.kind == MIXED), None
         )
@@ -104,6 +103,8 @@ class Interpreter(TorchDispatchMode):
             op.mix("has no rule")
         if not op.private and op.kinds and op.shrinks():
             _shrunk(op)
+        if torch.Tag.nondeterministic_seeded in func.tags or any(state.drawn for state in op.known):
+            _note_drawn(op)
         if op.private:
             _note_statistics(op)
             _note_lists(op, func, args)
@@ -138,6 +139,8 @@ def _measures(op: Operation, func: Any) -> bool:
 def _shrunk(op: Operation) -> None:
     """Settle public results that have lost the batch: they may depend on how many examples there are."""
     same = op.kinds <= {COPIES, UNIFORM} and op.name in _PICKS
+    # The random numbers of one example would serve others.
+    same = same and not any(state.drawn for state in op.known)
     # How many entries x[1:] or x[::2] have depends on how many x has.
     same = same and (op.name not in _CUTS or all(tensor.shape[_cut(op)] <= FEWEST for tensor in op.results))
     for tensor in op.results:
@@ -145,6 +148,14 @@ def _shrunk(op: Operation) -> None:
         if not same and (state is None or state.kind not in (TOTAL, MIXED)):
             # Without a shape: sizes of the result may depend on the batch too.
             op.states[id(tensor)] = mixed(op.name, "depends on the size of the batch, which is private")
+
+
+def _note_drawn(op: Operation) -> None:
+    """Note of public results that follow from random numbers that they are random."""
+    for tensor in op.results:
+        state = op.state(tensor)
+        if state is not None and state.kind in (COPIES, UNIFORM):
+            op.states[id(tensor)] = state._replace(drawn=True)
 
 
 def _cut(op: Operation) -> int:
@@ -253,7 +264,6 @@ class Analysis:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         state: Callable[[Tensor], State | None],
-        examples: int,
     ) -> Outcome:
         """Return the states of the results of a call, and of arguments that it writes to.
 
@@ -262,16 +272,15 @@ class Analysis:
             args: Its positional arguments, as they were before the call.
             kwargs: Its named arguments.
             state: Returns the state of a tensor, None for a public one.
-            examples: How many examples the batch at hand has.
         """
         try:
             named = _described(kwargs, state) if kwargs else None
             key = func, named, *[_described(value, state) for value in args]
             known = self._known.get(key)
         except TypeError:
-            return self._derived(func, args, kwargs, state, examples)
+            return self._derived(func, args, kwargs, state)
         if known is None:
-            known = self._derived(func, args, kwargs, state, examples)
+            known = self._derived(func, args, kwargs, state)
             if len(self._known) < LARGEST and not known.failed:
                 self._known[key] = known
         return known
@@ -282,42 +291,15 @@ class Analysis:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         state: Callable[[Tensor], State | None],
-        examples: int,
     ) -> Outcome:
-        failed = getattr(func, "__name__", "operation")
-        func = EQUIVALENTS.get(func, func)
-        # Numbers that depend on the size of the batch are recognized only where that is VIRTUAL.
-        for number in (VIRTUAL,) if _has_sizes((args, kwargs)) else (VIRTUAL, examples):
-            try:
-                outcome = _run(func, args, kwargs, state, number)
-                if number == VIRTUAL:
-                    return outcome
-                if not _totals(outcome):
-                    lost = mixed(failed, "depends on the size of the batch, which is private")
-                    return outcome._replace(results=tuple(known or lost for known in outcome.results))
-                failed = getattr(func, "__name__", "operation")
-            except _Pieces as error:
-                return Outcome((), (), str(error), counts=True)
-            except _Unruled as error:
-                failed = str(error)
-            except Exception:
-                failed = getattr(func, "__name__", "operation")
-        return Outcome((), (), failed)
-
-
-def _has_sizes(value: Any) -> bool:
-    """Return whether private sizes are among arguments."""
-    if isinstance(value, tuple | list):
-        return any(map(_has_sizes, value))
-    if isinstance(value, dict):
-        return any(map(_has_sizes, value.values()))
-    if isinstance(value, slice):
-        return _has_sizes((value.start, value.stop, value.step))
-    return isinstance(value, PrivateInteger)
-
-
-def _totals(outcome: Outcome) -> bool:
-    return any(state is not None and state.kind == TOTAL for state in (*outcome.results, *outcome.written))
+        try:
+            return _run(EQUIVALENTS.get(func, func), args, kwargs, state)
+        except _Pieces as error:
+            return Outcome((), (), str(error), counts=True)
+        except _Unruled as error:
+            return Outcome((), (), str(error))
+        except Exception:
+            return Outcome((), (), getattr(func, "__name__", "operation"))
 
 
 def _run(
@@ -325,23 +307,22 @@ def _run(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     state: Callable[[Tensor], State | None],
-    examples: int,
 ) -> Outcome:
     states: dict[int, State] = {}
     images: dict[int, Tensor] = {}
 
     def image(tensor: Tensor) -> Tensor:
         if id(tensor) not in images:
-            images[id(tensor)] = _image(tensor, known := state(tensor), examples)
+            images[id(tensor)] = _image(tensor, known := state(tensor))
             if known is not None:
                 shape = tuple(images[id(tensor)].shape)
                 states[id(images[id(tensor)])] = known._replace(shape=shape)
         return images[id(tensor)]
 
     with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
-        new_args, new_kwargs = _replaced((args, kwargs), image, examples)
+        new_args, new_kwargs = _replaced((args, kwargs), image)
         before = {key: states.get(id(entry)) for key, entry in images.items()}
-        mode = Interpreter(states, examples)
+        mode = Interpreter(states)
         with mode:
             result = func(*new_args, **new_kwargs)
     results = tuple(states.get(id(tensor)) for tensor in _all(result))
@@ -359,13 +340,13 @@ def _all(value: Any) -> Sequence[Tensor]:
     return [value] if isinstance(value, Tensor) else []
 
 
-def _image(tensor: Tensor, state: State | None, examples: int) -> Tensor:
-    """Return a tensor without content of the same shape, or of that with `examples` examples."""
+def _image(tensor: Tensor, state: State | None) -> Tensor:
+    """Return a tensor without content of the same shape, with `VIRTUAL` examples in place of its own."""
     # Meta tensors know no autocast, which would give the arguments of a function one type.
     dtype = torch.float32 if tensor.dtype in _HALF and _autocasts() else tensor.dtype
-    if state is not None and state.shape is not None and examples == VIRTUAL:
+    if state is not None and state.shape is not None:
         return torch.empty(state.shape, dtype=dtype, device="meta")
-    if state is not None and state.kind not in (UNIFORM, MIXED) and examples == VIRTUAL and state.outer:
+    if state is not None and state.kind not in (UNIFORM, MIXED) and state.outer:
         raise _Unruled("a tensor of unknown form")
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=dtype, device="meta")
 
@@ -374,26 +355,26 @@ def _autocasts() -> bool:
     return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
 
 
-def _replaced(value: Any, image: Callable[[Tensor], Tensor], examples: int) -> Any:
+def _replaced(value: Any, image: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return image(value)
     if isinstance(value, BatchSize):
-        return value.ratio * examples if examples == VIRTUAL else value.value
+        return value.ratio * VIRTUAL
     if isinstance(value, PrivateInteger):
         return value.value
     if isinstance(value, torch.device):
         return torch.device("meta")
     if isinstance(value, slice):
-        return slice(*(_replaced(entry, image, examples) for entry in (value.start, value.stop, value.step)))
+        return slice(*(_replaced(entry, image) for entry in (value.start, value.stop, value.step)))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_replaced(entry, image, examples) for entry in value))
+        return type(value)(*(_replaced(entry, image) for entry in value))
     if isinstance(value, torch.Size):
-        return tuple(_replaced(entry, image, examples) for entry in value)
+        return tuple(_replaced(entry, image) for entry in value)
     if isinstance(value, tuple | list):
-        return type(value)(_replaced(entry, image, examples) for entry in value)
+        return type(value)(_replaced(entry, image) for entry in value)
     if isinstance(value, dict):
         changed = copy(value)
         for key, entry in value.items():
-            changed[key] = torch.device("meta") if key == "device" else _replaced(entry, image, examples)
+            changed[key] = torch.device("meta") if key == "device" else _replaced(entry, image)
         return changed
     return value

@@ -48,12 +48,12 @@ class Operation:
         kwargs: Its named arguments.
         result: What it returned.
         states: The states of tensors, by identity.
-        examples: The number of examples that shapes are computed with.
     """
 
-    def __init__(
-        self, func: Any, args: Any, kwargs: Any, result: Any, states: dict[int, State], examples: int
-    ) -> None:
+    examples = VIRTUAL
+    """The number of examples that shapes are computed with."""
+
+    def __init__(self, func: Any, args: Any, kwargs: Any, result: Any, states: dict[int, State]) -> None:
         schema = func._schema
         self.name: str = schema.name.removeprefix("aten::").removesuffix("_")
         self.in_place: bool = schema.name.endswith("_") and not schema.name.endswith("__")
@@ -66,7 +66,7 @@ class Operation:
         self.given |= kwargs
         self.tensors = list(tensors_of((*args, *kwargs.values())))
         self.results = list(tensors_of(result))
-        self.states, self.examples = states, examples
+        self.states = states
         self.known = [state for tensor in self.tensors if (state := states.get(id(tensor))) is not None]
         self.kinds = {state.kind for state in self.known}
         self.private = not self.kinds.isdisjoint(PRIVATE)

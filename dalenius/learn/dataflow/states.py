@@ -44,6 +44,8 @@ class State(NamedTuple):
     shape: tuple[int, ...] | None = None
     power: int = 0
     origin: Origin | None = None
+    drawn: bool = False
+    """Whether public entries are random, so that one example's are not another's."""
 
 
 def times_batch(shape: tuple[int, ...]) -> int:
