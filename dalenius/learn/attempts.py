@@ -185,17 +185,18 @@ class Attempts:
         if line.kind == "used":
             self._used[line.step] = line.seal
             return
+        # In this order: wherever it is interrupted, the step has another attempt or still counts as lost.
+        self._again.append(line)
+        self._now[line.step] = line.attempt
         self._void(line.step)
         self._lost.discard(line.step)
-        self._now[line.step] = line.attempt
-        self._again.append(line)
 
     def _void(self, first: int) -> None:
         """From this step on noise was used on a way that is not gone any more."""
         void = {step for step in self._used if step >= first}
         self._lost |= void
         for step in void:
-            del self._used[step]
+            self._used.pop(step, None)
 
 
 def sealed(

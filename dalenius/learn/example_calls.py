@@ -25,10 +25,12 @@ from torch import Tensor
 from torch._C import _functorch as functorch
 from torch._functorch.autograd_function import custom_function_call
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalenius.errors import NotSound
+from dalenius.learn.custom_functions import REGISTERED
 from dalenius.learn.lifted_functions import Lifted
 from dalenius.learn.marks import found_in, replaced, tensors_in
 from dalenius.learn.tape import Function, Tape, in_place
@@ -141,8 +143,15 @@ class ExampleCalls(TorchFunctionMode):
 
     def _run(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors = found_in(args, kwargs)
-        if any(map(self._private, _numbers(args, kwargs))):
+        numbers = list(_numbers(args, kwargs))
+        if any(map(self._private, numbers)):
             raise _outside(func)
+        if any(isinstance(number, torch.Generator) for number in numbers):
+            raise NotSound(
+                f"The loss of one example draws from a generator of its own, {where()}: which numbers an "
+                "example gets would depend on how many came before it.",
+                remedy="Leave out generator=: the key of the run seeds every step.",
+            )
         if not tensors:
             return self._owned(func(*args, **kwargs))
         attribute = _attribute(func)
@@ -191,9 +200,11 @@ class ExampleCalls(TorchFunctionMode):
                 held = True
             elif id(tensor) not in self._parameters:
                 self._check_outside(func, tensor)
+            if self._tape is None:
+                check_custom(tensor)
         if held and _reads(func, args):
             raise reading(where())
-        if held and _writes_inside(func, args, kwargs):
+        if held and (_writes_inside(func, args, kwargs) or _writes_unseen(func)):
             raise _writing()
         name = _attribute(func) or getattr(func, "__name__", "")
         if held and name in _UNWATCHED:
@@ -270,6 +281,20 @@ class ExampleCalls(TorchFunctionMode):
         return run
 
 
+def check_custom(tensor: Tensor) -> None:
+    """Refuse the result of a custom function, whose backward pass may keep something of an example."""
+    node: Any = tensor.grad_fn
+    function = getattr(node, "_forward_cls", None)
+    if not isinstance(node, BackwardCFunction) or function in REGISTERED:
+        return
+    if not str(getattr(function, "__module__", "")).startswith(("torch.", "dalenius.")):
+        raise NotSound(
+            f"{getattr(function, '__name__', 'A function')} is a custom autograd function that torch.vmap "
+            f"cannot run, {where()}: its backward pass may keep something of one example for the next.",
+            remedy="Set generate_vmap_rule = True in it, or vouch for it by dp.learn.register_function.",
+        )
+
+
 def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
     """Yield the arguments that are not tensors, and those in lists and tuples."""
     for value in (*args, *kwargs.values()):
@@ -324,6 +349,20 @@ def _writes_inside(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     mean = args[place] if len(args) > place else kwargs.get("running_mean")
     updates = args[5] if len(args) > 5 else kwargs.get(flag, name == "instance_norm")
     return mean is not None and bool(updates)
+
+
+def _writes_unseen(func: Function) -> bool:
+    """Return whether a function replaces a tensor's memory, or is a bare operator that writes to tensors."""
+    if getattr(func, "__name__", "") == "set_":
+        return True
+    bare: list[Any] = [func] if hasattr(func, "_schema") else []
+    if isinstance(func, torch._ops.OpOverloadPacket):
+        bare = [getattr(func, name) for name in func.overloads()]
+    return any(
+        argument.alias_info is not None and argument.alias_info.is_write
+        for operator in bare
+        for argument in operator._schema.arguments
+    )
 
 
 def _writing() -> NotSound:

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
-from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, reading, where
+from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, check_custom, reading, where
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
 from dalenius.learn.replacing import check_modules
@@ -186,6 +186,7 @@ class ExampleLoss:
             calls = self._calls(leaves, None, 1)
             loss = self._loss(calls, batch, [item[i].clone() for item in leaves])
             _check_trained(loss)
+            check_custom(loss)
             (loss if weights is None else loss * weights[i]).backward()
             losses.append(loss.detach())
             for parameter, gradient in calls.gradients():

@@ -222,6 +222,11 @@ class Watched(nn.Module):
             self._tape.give(one)
 
     @property
+    def has_written(self) -> bool:
+        """Whether private values were written into public memory."""
+        return self._tape.has_written
+
+    @property
     def vouched(self) -> frozenset[type]:
         """Registered custom functions that private tensors came from."""
         return frozenset(self._tape.vouched)

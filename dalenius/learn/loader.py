@@ -10,8 +10,9 @@ an iteration is the whole run. An iteration that is broken off is continued by t
 the first would have. After the last step a further iteration is refused.
 
 Every logical batch is one step, also an empty one: a chunk of fewer than two rows is filled up with rows of
-zeros, which count nothing. How many rows a batch has, and so how many chunks, is private and not told: the
-body of a loop may run more often than `len(private.loader)`, which counts steps.
+zeros, which count nothing. How many rows a batch has is private; into how many chunks it is cut is not, and
+follows from `public_size`. The body of a loop may run more often than `len(private.loader)`, which counts
+steps.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ class Loader:
     def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
         """Give parts of about one size; a unit's rows stay together, and a row it lacks is a blank one.
 
-        The number of parts follows from public facts, but for batches so large that one in a billion is.
-        Every process has as many, of which some may be empty.
+        The number of parts follows from public facts: a batch that is larger than one in a billion has larger
+        parts, and not more. Every process has as many, of which some may be empty.
         """
         private = self._private
         with private.model.unwatched():
@@ -134,7 +135,7 @@ class Loader:
         first = [] if private.room is None else np.split(rows[: sum(SIZES)], np.cumsum(SIZES)[:-1])
         rest = rows[sum(SIZES) :] if first else rows
         size = private.chunk * processes.count
-        count = max(1, -(-len(rest) // size), -(-private.sampling.usually_at_most // size))
+        count = max(1, -(-private.sampling.usually_at_most // size))
         parts = np.array_split(rest, count * processes.count)[processes.rank :: processes.count]
         mine = [part if processes.rank == 0 else part[:0] for part in first]
         return [*mine, *parts]

@@ -1,8 +1,8 @@
-"""Hooks of an optimizer, which run inside of its step: they may use weights, and nothing private.
+"""Code of the user's that runs inside of an optimizer's step: it may use weights, and nothing private.
 
-The step itself is not watched, as all that it is given is noised. A hook is the user's code, and can refer to
-a batch. So each hook is run watched, and what it leaves is looked at: weights, gradients and the optimizer's
-state must be public afterwards.
+The step of an optimizer of torch is not watched, as all that it is given is noised. A hook, an optimizer of
+the user's own and a step that was wrapped are other code, and can refer to a batch. So they are run watched,
+and what they leave is looked at: weights, gradients, the optimizer's state and its settings must be public.
 """
 
 from __future__ import annotations
@@ -17,35 +17,38 @@ from torch.optim import optimizer as torch_optimizer
 
 from dalenius.errors import NotSound
 
-Hook = Callable[..., Any]
+Call = Callable[..., Any]
 
 
 @contextmanager
-def watched_hooks(
+def watched_steps(
     optimizer: torch.optim.Optimizer,
     watched: Callable[[], AbstractContextManager[None]],
     is_private: Callable[[Tensor], bool],
-) -> Iterator[None]:
-    """Watch the hooks of steps of an optimizer that are made inside.
+    check_settings: Callable[[], object],
+) -> Iterator[Call]:
+    """Give the step of an optimizer, in which code of the user's is watched.
 
     Args:
         optimizer: The optimizer.
         watched: Returns a context in which functions of torch are watched.
         is_private: Whether a tensor depends on private examples.
+        check_settings: Refuses settings of the optimizer that depend on private examples.
 
     Raises:
-        NotSound: A hook left something private in weights, gradients or the optimizer's state.
+        NotSound: A hook, or the step, left something private in what the optimizer moves or moves by.
     """
 
-    def run(hook: Hook) -> Hook:
+    def run(call: Call, what: str) -> Call:
         def checked(*args: Any, **kwargs: Any) -> Any:
             with watched():
-                result = hook(*args, **kwargs)
-            if any(map(is_private, _moved(optimizer))):
+                result = call(*args, **kwargs)
+            check_settings()
+            if any(map(is_private, moved(optimizer))):
                 raise NotSound(
-                    f"A hook of the optimizer, {getattr(hook, '__name__', 'a function')}, writes private "
-                    "examples into weights, gradients or the optimizer's state, where they have no noise.",
-                    remedy="Use weights and public values alone in hooks of the optimizer.",
+                    f"{what} writes private examples into weights, gradients or the optimizer's state, where "
+                    "they have no noise.",
+                    remedy="Use weights and public values alone in steps and hooks of the optimizer.",
                 )
             return result
 
@@ -54,15 +57,48 @@ def watched_hooks(
     tables = [table for table in _tables(optimizer) if table]
     before = [dict(table) for table in tables]
     for table in tables:
-        table.update({key: run(hook) for key, hook in table.items() if not _is_own(hook)})
+        for key, hook in table.items():
+            if not _is_own(hook):
+                table[key] = run(hook, f"A hook of the optimizer, {getattr(hook, '__name__', 'a function')},")
     try:
-        yield
+        yield optimizer.step if is_stock(optimizer) else run(optimizer.step, "The step of the optimizer")
     finally:
         for table, hooks in zip(tables, before, strict=True):
             table.update({key: hooks[key] for key in table if key in hooks})
 
 
-def _tables(optimizer: torch.optim.Optimizer) -> list[MutableMapping[int, Hook]]:
+def is_stock(optimizer: torch.optim.Optimizer) -> bool:
+    """Return whether the step of an optimizer, and all that wraps it, is code of torch or of this library."""
+    step: Any = optimizer.step
+    while step is not None:
+        function = getattr(step, "__func__", step)
+        name = str(getattr(function, "__globals__", {}).get("__name__", ""))
+        if not name.startswith(("torch.", "dalenius.")):
+            return False
+        step = getattr(function, "__wrapped__", None)
+    return True
+
+
+def moved(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
+    """Give all tensors that the optimizer's next step uses."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            yield parameter
+            if parameter.grad is not None:
+                yield parameter.grad
+    for state in optimizer.state.values():
+        yield from _tensors(list(state.values()))
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _tensors(entry)
+
+
+def _tables(optimizer: torch.optim.Optimizer) -> list[MutableMapping[int, Call]]:
     own = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
     return [
         *own,
@@ -71,17 +107,6 @@ def _tables(optimizer: torch.optim.Optimizer) -> list[MutableMapping[int, Hook]]
     ]
 
 
-def _is_own(hook: Hook) -> bool:
+def _is_own(hook: Call) -> bool:
     """Return whether a hook is one of this library."""
     return str(getattr(hook, "__module__", "")).startswith("dalenius.")
-
-
-def _moved(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
-    """Give all tensors that the optimizer's next step uses."""
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            yield parameter
-            if parameter.grad is not None:
-                yield parameter.grad
-    for state in optimizer.state.values():
-        yield from (value for value in state.values() if isinstance(value, Tensor))

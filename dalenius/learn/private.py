@@ -54,7 +54,7 @@ from dalenius.learn.example_loss import ExampleLoss, LossFunction, Surroundings
 from dalenius.learn.gradients import Watched
 from dalenius.learn.loader import Loader
 from dalenius.learn.optimizer import check_parameters
-from dalenius.learn.optimizer_hooks import watched_hooks
+from dalenius.learn.optimizer_hooks import moved, watched_steps
 from dalenius.learn.parts import Part
 from dalenius.learn.payment import Payment
 from dalenius.learn.recording import Recorded
@@ -467,23 +467,30 @@ class Private:
             return
         tell(self.optimizer, self._sum.plan, self._sum.clip)
         if closure is not None and self._closes:
-            with self._watched_hooks():
-                self.optimizer.step(Evaluated(partial(self._evaluate, closure), self.settings.evaluations))
+            with self._watched_steps() as step:
+                step(Evaluated(partial(self._evaluate, closure), self.settings.evaluations))
             released.hold()
         else:
             before = ((step, self._attempts.now(step)) for step in range(self.steps - 1, -1, -1))
             self._sum.release(self._key, self.steps, self._attempts.now(self.steps), before=before)
             try:
-                with self._watched_hooks():
-                    self.optimizer.step()
+                with self._watched_steps() as step:
+                    step()
             finally:
                 released.hold()
         self.steps += 1
         self._attempts.done(self.steps - 1)
         self._draws.random_state = None
 
-    def _watched_hooks(self) -> AbstractContextManager[None]:
-        return watched_hooks(self.optimizer, self.model.watched, self.model.is_private)
+    def _watched_steps(self) -> AbstractContextManager[Callable[..., Any]]:
+        if self.model.has_written and any(map(self.model.is_private, moved(self.optimizer))):
+            raise NotSound(
+                "Private examples were written into weights, or into the optimizer's state, which its step "
+                "adds to weights.",
+                remedy="Leave weights and momenta to the optimizer.",
+            )
+        settings = self.optimizer_settings
+        return watched_steps(self.optimizer, self.model.watched, self.model.is_private, settings)
 
     def _seal(self) -> bytes:
         """Return a tag of all that noise is about to be added to."""
@@ -656,7 +663,8 @@ class Private:
         """Return the settings of the optimizer, but for its parameters."""
         groups = self.optimizer.param_groups
         for group in groups:
-            if any(self.model.is_private(value) for key, value in group.items() if key != "params"):
+            given = [value for key, value in group.items() if key != "params"]
+            if any(isinstance(value, Tensor) and self.model.is_private(value) for value in _entries(given)):
                 raise _private_setting("a tensor")
         return [{key: _number(value) for key, value in group.items() if key != "params"} for group in groups]
 
@@ -711,7 +719,18 @@ def _number(setting: Any) -> Any:
     """Return a setting as a number: a rate that is a tensor may be changed in place."""
     if isinstance(setting, PrivateNumber | PrivateInteger):
         raise _private_setting(f"a value that {setting.source} read out")
+    if isinstance(setting, list | tuple):
+        return [_number(entry) for entry in setting]
     return setting.item() if isinstance(setting, torch.Tensor) and setting.numel() == 1 else setting
+
+
+def _entries(setting: Any) -> Iterator[Any]:
+    """Give a setting, or the entries of one that is a list."""
+    if isinstance(setting, list | tuple):
+        for entry in setting:
+            yield from _entries(entry)
+    else:
+        yield setting
 
 
 def _private_setting(what: str) -> NotSound:

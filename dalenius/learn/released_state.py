@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from dalenius.errors import NotSound
 from dalenius.learn.averaging import Average
+from dalenius.learn.dataflow.kept_tensors import PrivateTensor
 from dalenius.learn.fingerprints import Fingerprints
 from dalenius.learn.sharded import is_sharded, local, resharded
 from dalenius.noise.stream import StreamKey
@@ -111,7 +112,9 @@ class ReleasedState:
         trained: set[str] = set()
         settled: dict[str, Form] = {}
         for name, value in {**dict(self._model.named_buffers()), **state}.items():
-            if isinstance(value, Tensor) and (value in self._names or _place(value) in places):
+            if isinstance(value, PrivateTensor):
+                settled[name] = ("private examples",)
+            elif isinstance(value, Tensor) and (value in self._names or _place(value) in places):
                 trained.add(name)
             else:
                 settled[name] = self._form(value)

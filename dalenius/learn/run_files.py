@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from dalenius.errors import NotSound
 from dalenius.learn.averaging import Average
+from dalenius.learn.dataflow.kept_tensors import PrivateTensor
+from dalenius.learn.dataflow.states import was_written
 from dalenius.learn.export import write_weights
 from dalenius.learn.gradients import Watched
+from dalenius.learn.optimizer_hooks import moved
 from dalenius.learn.released_state import ReleasedState
 from dalenius.learn.several import Processes
 from dalenius.learn.sharded import placed_all, placed_for, whole
@@ -50,6 +54,7 @@ class RunFiles:
         """Take the state of the model as it is before it meets data; later calls change nothing."""
         if self._start is None:
             model, optimizer = self._model, self._optimizer
+            _check_clean(model.inner, optimizer)
             self._start = ReleasedState(model.inner, model.names, optimizer, self._average, key)
 
     @property
@@ -114,3 +119,19 @@ class RunFiles:
 
 def _detached(state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value.detach() if isinstance(value, Tensor) else value for name, value in state.items()}
+
+
+def _check_clean(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Refuse to begin with a model that an earlier loop has written private values into."""
+    state = {**dict(model.named_buffers()), **model.state_dict(keep_vars=True)}
+    names = [name for name, value in state.items() if isinstance(value, Tensor) and _is_spoiled(value)]
+    if names or any(map(_is_spoiled, moved(optimizer))):
+        raise NotSound(
+            f"{' and '.join(names[:3]) or 'The state of the optimizer'} holds what an earlier loop of this "
+            "process has written there from private examples, without noise.",
+            remedy="Make the model and its optimizer anew, and change the code that writes to it.",
+        )
+
+
+def _is_spoiled(tensor: Tensor) -> bool:
+    return isinstance(tensor, PrivateTensor) or was_written(tensor)

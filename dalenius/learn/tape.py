@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import torch
@@ -91,6 +91,15 @@ _DIVISIONS = frozenset(
     (torch.div, torch.true_divide, Tensor.div, Tensor.true_divide, Tensor.__truediv__, Tensor.__div__)
 )
 _PRODUCTS = frozenset((torch.mul, torch.multiply, Tensor.mul, Tensor.__mul__, Tensor.__rmul__))
+_MEASURES = frozenset((reads.SHAPE, reads.BYTES, *reads.SIZES))
+_CUTS = dict.fromkeys(
+    ("unbind", "split", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "__iter__"), 0
+)
+_CUTS |= {"hsplit": 1, "vsplit": 0, "dsplit": 2}
+"""Functions that cut a tensor into a number of pieces that depends on its size, and along which dimension."""
+_NEW = Tensor.new_empty, Tensor.new_empty_strided
+_EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, *_NEW))
+"""Functions whose results hold whatever was in memory before."""
 _HOOKS = frozenset((Tensor.register_hook, Tensor.register_post_accumulate_grad_hook))
 _SET_DATA = vars(torch._C.TensorBase)["data"].__set__
 _EXCHANGES = "torch.distributed.distributed_c10d"
@@ -143,6 +152,7 @@ class Tape(TorchFunctionMode):
         self._stands: dict[Tensor, Tensor] = {}
         self._analysis, self._writes = Analysis(), Writes()
         self._live: list[ref[Tensor]] = []
+        self._generators: list[Any] = []
         self.layers: Layers | None = None
         """Where layers are clipped by themselves."""
 
@@ -346,7 +356,7 @@ class Tape(TorchFunctionMode):
             if state is not None:
                 states[id(tensor)] = state
                 private = private or state.kind in PRIVATE
-        if func == reads.SHAPE or func in reads.SIZES or func == reads.BYTES:
+        if func in _MEASURES:
             known = states.get(id(args[0])) if args else None
             if known is not None and private and sys._getframe(1).f_globals["__name__"] in _TRANSFORMS:
                 raise _untransformed()
@@ -363,9 +373,14 @@ class Tape(TorchFunctionMode):
             return self._called(func, args, kwargs, states, weights, private)
         except DaleniusError:
             raise
-        except Exception:
+        except Exception as error:
             if private or any(map(is_long, states.values())):
                 self.failed = self.failed or f"{_name(func)}{user_line()}"
+                if isinstance(error, IndexError) and self.looping:
+                    raise IndexError(
+                        f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and "
+                        "not shown. Check labels and indices before they are data."
+                    ) from None
             raise
 
     def _called(
@@ -378,14 +393,15 @@ class Tape(TorchFunctionMode):
         private: bool,
     ) -> Any:
         """Run a function whose tensors have these states."""
+        traits = traits_of(func)
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
         if private and self.looping and torch.is_grad_enabled():
             self._check_learned(func, args, kwargs, states)
-        if private:
+        if private and (traits.writes or "out" in kwargs):
             for target in _targets(func, args, kwargs):
                 _check_memory(target, states.get(id(target)), _name(func))
-        if getattr(func, "__name__", "") == "__setitem__" and _sized(args[1:], kwargs):
+        if traits.special == "_written" and _sized(args[1:], kwargs):
             _call(func, args, kwargs)
             reason = "writes by the size of the batch, which is private"
             self._note_write(args[0], states.get(id(args[0])), mixed(_name(func), reason))
@@ -394,10 +410,8 @@ class Tape(TorchFunctionMode):
             return self._replaced(func, args, kwargs, states)
         if func in reads.VALUES and any(map(is_long, states.values())):
             return reads.READS[func](*args, **kwargs)
-        if private:
-            special = self._special(func)
-            if special is not None:
-                return special(func, args, kwargs, states)
+        if private and traits.special:
+            return self._special(traits.special)(func, args, kwargs, states)
         return self._run(func, args, kwargs, states, weights)
 
     def _check_learned(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> None:
@@ -430,6 +444,10 @@ class Tape(TorchFunctionMode):
         others = {tape._number for tape in _OPEN if tape is not self}
         return _OPEN[-1] is self and not numbers & others
 
+    def _is_advanced(self, generator: Any) -> bool:
+        """Return whether a generator of the user's has drawn a number for each example before."""
+        return any(known is generator for known in self._generators)
+
     def _is_reseeded(self) -> bool:
         """Return whether torch's generator has a seed that no run whose loop is open has given it."""
         seed = torch.initial_seed()
@@ -449,6 +467,11 @@ class Tape(TorchFunctionMode):
         if _numbered(args, kwargs):
             return self._of_numbers(func, args, kwargs)
         result, sized = _call(func, args, kwargs), _sized(args, kwargs)
+        if "generator" in kwargs and self._is_advanced(kwargs["generator"]):
+            drawn = mixed(_name(func), "draws from a generator that has drawn a number for each example")
+            for tensor in tensors_in(result):
+                self._tag(tensor, drawn)
+            return result
         if sized and in_place(func):
             reason = "writes by the size of the batch, which is private"
             self._note_write(args[0], None, mixed(_name(func), reason))
@@ -595,25 +618,15 @@ class Tape(TorchFunctionMode):
 
     # What private tensors give.
 
-    def _special(self, func: Function) -> Function | None:
-        """Return what takes the place of a function of private tensors."""
-        if func in criteria.NAMES:
-            return self._criterion
-        if func in REPLACEMENTS:
-            return self._opened
-        if func is Tensor.backward or func is torch.autograd.backward:
-            return self._backward
-        if func is Tensor.__len__:
-            return self._counted
-        if getattr(func, "__module__", "") == _EXCHANGES:
-            return self._exchanged
-        if func in reads.READS:
-            return lambda func, args, kwargs, _: reads.READS[func](*args, **kwargs)
-        if func is Tensor.__getitem__:
-            return self._picked
-        if func in _DIVISIONS or func in _PRODUCTS:
-            return self._scaled
-        return self._written if getattr(func, "__name__", "") == "__setitem__" else None
+    def _special(self, name: str) -> Function:
+        """Return what takes the place of a function of private tensors, by its name in `Traits`."""
+        special: Function = getattr(self, name)
+        return special
+
+    @staticmethod
+    def _read(func: Function, args: Any, kwargs: Any, _: dict[int, State]) -> Any:
+        """Read values of private tensors."""
+        return reads.READS[func](*args, **kwargs)
 
     def _exchanged(self, func: Function, args: Any, kwargs: Any, _: dict[int, State]) -> Any:
         """Exchange private values with other processes: what comes back is theirs as well.
@@ -834,6 +847,8 @@ class Tape(TorchFunctionMode):
             result: What it returned.
             known: The states of its arguments before the call, by identity.
         """
+        if type(result) is Tensor and self._follow_plain(func, args, kwargs, result, known):
+            return
         results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
         absorbed = next((state for state in known.values() if state.kind == MIXED), None)
         absorbed = None if func in self._bags else absorbed
@@ -841,6 +856,7 @@ class Tape(TorchFunctionMode):
             reason = f"takes a tensor that {absorbed.origin.reason}"
             absorbed = absorbed._replace(origin=origin(_name(func), reason))
         if absorbed is not None:
+            _check_count(func, args, kwargs, known.get(id(args[0]), absorbed) if args else absorbed)
             outcome = Outcome((), (), "")
         elif func in self._bags:
             outcome = self._outcome(func, args, kwargs)
@@ -858,14 +874,15 @@ class Tape(TorchFunctionMode):
             lost = absorbed or State(MIXED, origin=failed)
             private = absorbed or any(state.kind in PRIVATE or is_long(state) for state in known.values())
             states = tuple(lost if private or _sized(args, kwargs) else None for _ in results)
-        elif _sized(args, kwargs):
+        elif _sized(args, kwargs) and not all(map(_is_watched_state, states)):
             sized = mixed(_name(func), "takes the size of the batch, which is private")
-            states = tuple(
-                state if state is not None and (state.kind in PRIVATE or is_long(state)) else sized
-                for state in states
-            )
-        seeded = kwargs.get("generator") is not None or self._is_reseeded()
-        if seeded and any(map(is_long, states)):
+            states = tuple(state if _is_watched_state(state) else sized for state in states)
+        generator = kwargs.get("generator")
+        seeded = generator is not None or (outcome.drawn and self._is_reseeded())
+        if generator is not None and any(map(is_long, states)):
+            # How far it has gone depends on how many examples there are.
+            self._generators.append(generator)
+        if seeded and (any(map(is_long, states)) or self._is_advanced(generator)):
             reason = (
                 "draws from a generator whose seed may be known: which number is whose depends on the batch"
             )
@@ -895,6 +912,31 @@ class Tape(TorchFunctionMode):
                 if all(tensor is not one for one in results) and before != after:
                     self._note_write(tensor, before, _blamed(after, func))
 
+    def _follow_plain(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Tensor,
+        known: dict[int, State],
+    ) -> bool:
+        """Give the only result of a call its state, where nothing else is to be seen to; return whether."""
+        if traits_of(func).odd or "out" in kwargs or "generator" in kwargs:
+            return False
+        for state in known.values():
+            if state.kind == MIXED:
+                return False
+        outcome = self._analysis.outcome(func, args, kwargs, lambda tensor: known.get(id(tensor)))
+        if len(outcome.results) != 1 or outcome.written or outcome.drawn:
+            return False
+        after = outcome.results[0]
+        if after is not None and after.kind == MIXED:
+            return False
+        if not _is_watched_state(after) and _sized(args, kwargs):
+            return False
+        self._tag(result, after)
+        return True
+
     def _derive(self, result: Any) -> Any:
         for tensor in tensors_in(result):
             if tensor.requires_grad and id(tensor) not in self._ids:
@@ -910,6 +952,11 @@ class Tape(TorchFunctionMode):
     def derives(self) -> bool:
         """Whether parts of what is derived from parameters wait to be carried on to these."""
         return any(one not in self.names for one in self._parts)
+
+    @property
+    def has_written(self) -> bool:
+        """Whether private values were written into public memory."""
+        return bool(self._writes)
 
     def check_hooks(self) -> None:
         """Refuse trained parameters with hooks on their gradients, which would run on single examples."""
@@ -1018,6 +1065,27 @@ def _no_total(state: State) -> NotSound:
     )
 
 
+def _check_count(func: Function, args: Any, kwargs: Any, state: State) -> None:
+    """Refuse to cut a mixed tensor into a number of pieces that depends on private values."""
+    name = _name(func)
+    if name not in _CUTS:
+        return
+    # unbind(x, dim), split(x, size, dim), hsplit(x, sections), iter(x)
+    place = 1 if name == "unbind" else 2
+    dimension = kwargs.get("dim", args[place] if len(args) > place else _CUTS[name])
+    if not isinstance(dimension, int) or not reads.is_countable(state, dimension):
+        raise NotSound(
+            f"{name} cuts a tensor into a number of pieces that depends on private examples{user_line()}: "
+            f"{state.origin or 'its length is private'}.",
+            remedy="Work on the batch as a whole, with a mask in place of a selection.",
+        )
+
+
+def _is_watched_state(state: State | None) -> bool:
+    """Return whether a state is that of a private tensor, or of one as long as a batch."""
+    return state is not None and (state.kind in PRIVATE or is_long(state))
+
+
 def _is_private(tensor: Tensor) -> bool:
     """Return whether a tensor depends on private examples of the pass that is watched."""
     with torch._C.DisableTorchFunction():
@@ -1114,6 +1182,10 @@ def _call(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function of torch with plain sizes."""
     if _of_types(args, kwargs, _INTEGERS):
         args, kwargs = whole_sizes(args), whole_sizes(kwargs)
+    if func in _EMPTY and _OPEN:
+        # Memory that was free may hold what private tensors left there.
+        with torch.no_grad():
+            return func(*args, **kwargs).zero_()
     return func(*args, **kwargs)
 
 
@@ -1163,6 +1235,55 @@ def _statistics(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if not given.get("training", given.get("use_input_stats", func is functional.instance_norm)):
         return []
     return [*tensors_in((given.get("running_mean"), given.get("running_var")))]
+
+
+class Traits(NamedTuple):
+    """What a tape has to know of a function, whatever it is called with."""
+
+    writes: bool
+    """Whether the function changes its first argument."""
+    odd: bool
+    """Whether its results are not all that is to be followed."""
+    special: str
+    """The method of `Tape` that takes its place where tensors are private, if any does."""
+
+
+_TRAITS: dict[Function, Traits] = {}
+_MOST_TRAITS = 10_000
+
+
+def traits_of(func: Function) -> Traits:
+    """Return the traits of a function, which are looked up once."""
+    known = _TRAITS.get(func)
+    if known is None:
+        from dalenius.learn.rules import BAGS
+
+        if len(_TRAITS) > _MOST_TRAITS:
+            _TRAITS.clear()
+        writes = in_place(func)
+        odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
+        known = _TRAITS[func] = Traits(writes, odd, _special_name(func))
+    return known
+
+
+def _special_name(func: Function) -> str:
+    if func in criteria.NAMES:
+        return "_criterion"
+    if func in REPLACEMENTS:
+        return "_opened"
+    if func is Tensor.backward or func is torch.autograd.backward:
+        return "_backward"
+    if func is Tensor.__len__:
+        return "_counted"
+    if getattr(func, "__module__", "") == _EXCHANGES:
+        return "_exchanged"
+    if func in reads.READS:
+        return "_read"
+    if func is Tensor.__getitem__:
+        return "_picked"
+    if func in _DIVISIONS or func in _PRODUCTS:
+        return "_scaled"
+    return "_written" if getattr(func, "__name__", "") == "__setitem__" else ""
 
 
 def in_place(func: Function) -> bool:

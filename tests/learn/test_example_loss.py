@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn import custom_functions, example_calls
 from dalenius.learn.adaptive import Quantile
 from dalenius.learn.clipping import Absolute, PerLayer
 from dalenius.learn.example_loss import ExampleLoss, Surroundings
@@ -611,7 +612,19 @@ class Old(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("function", [Mixing, Old])
-def test_functions_with_rules_of_their_own_run_one_example_at_a_time(function: Any) -> None:
+def test_functions_that_nobody_vouches_for_are_refused(function: Any) -> None:
+    """Their backward passes may keep something of one example for the next."""
+    learn = learning(network(), lambda m, e: functional.cross_entropy(function.apply(m(e[0])), e[1]))
+    with pytest.raises(NotSound, match="custom autograd function"):
+        learn(data(4))
+
+
+@pytest.mark.parametrize("function", [Mixing, Old])
+def test_functions_with_rules_of_their_own_run_one_example_at_a_time(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(custom_functions, "REGISTERED", {function})
+    monkeypatch.setattr(example_calls, "REGISTERED", {function})
     plain = learning(network(), lambda m, e: functional.cross_entropy(2 * m(e[0]), e[1]))
     learn = learning(network(), lambda m, e: functional.cross_entropy(function.apply(m(e[0])), e[1]))
     plain(data(4)), learn(data(4))

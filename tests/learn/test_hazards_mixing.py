@@ -145,9 +145,10 @@ def test_rows_that_the_loop_doubles_are_clipped_as_one(join: Callable[..., Tenso
     model, (x, y) = network(), data(4)
     watched = Watched(model)
     with watched.looped():
-        watched.begin((x, y), 4)
-        out = watched(join([x, x + 0.1])).reshape(2, 4, 3)
-        functional.cross_entropy(out.flatten(0, 1), torch.cat([y, y])).backward()
+        rows, labels = x.clone(), y.clone()
+        watched.begin((rows, labels), 4)
+        out = watched(join([rows, rows + 0.1])).reshape(2, -1, 3)
+        functional.cross_entropy(out.flatten(0, 1), torch.cat([labels, labels])).backward()
         with watched.unwatched():
             found = norms_of(watched.shares())
     pairs = torch.stack([x, x + 0.1], 1)

@@ -32,8 +32,11 @@ def _ctc(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Every row's loss follows from its scores (time, n, classes), its labels (n, …) and its lengths."""
-    losses = log_probs.mean((0, 2)) + targets.flatten(1).sum(1)
+    """Every row's loss follows from its scores (time, n, classes), its labels (n, …) and its lengths.
+
+    Not by sums: a batch that is not in its place would come out as a total.
+    """
+    losses = log_probs.amax((0, 2)) + targets.flatten(1).amax(1)
     for lengths in (input_lengths, target_lengths):
         losses = losses + lengths if isinstance(lengths, Tensor) else losses
     return _reduced(losses, reduction)

@@ -8,6 +8,7 @@ depends on values, and the outcome is the same for every batch size: it is kept 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
     MIXED,
+    PRIVATE,
     TOTAL,
     UNIFORM,
     VIRTUAL,
@@ -47,6 +49,8 @@ class Outcome(NamedTuple):
     failed: str = ""
     counts: bool = False
     """Whether the number of results depends on the number of examples."""
+    drawn: bool = False
+    """Whether random numbers are drawn."""
 
 
 class _Unruled(Exception):
@@ -62,11 +66,15 @@ class Interpreter(TorchDispatchMode):
 
     Args:
         states: The states of the arguments, by identity.
+        given: The arguments.
     """
 
-    def __init__(self, states: dict[int, State]) -> None:
+    def __init__(self, states: dict[int, State], given: Sequence[Tensor] = ()) -> None:
         super().__init__()
         self.states = states
+        self.drawn = False
+        """Whether an operator has drawn random numbers."""
+        self._given = given
         self._alive: list[Tensor] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -103,12 +111,49 @@ class Interpreter(TorchDispatchMode):
             op.mix("has no rule")
         if not op.private and op.kinds and op.shrinks():
             _shrunk(op)
-        if torch.Tag.nondeterministic_seeded in func.tags or any(state.drawn for state in op.known):
+        drawn = torch.Tag.nondeterministic_seeded in func.tags
+        self.drawn = self.drawn or drawn
+        if drawn or any(state.drawn for state in op.known):
             _note_drawn(op)
         if op.private:
             _note_statistics(op)
             _note_lists(op, func, args)
+        if func._schema.is_mutable:
+            self._note_aliases(op, func)
         return result
+
+    def _note_aliases(self, op: Operation, func: Any) -> None:
+        """Settle other tensors on memory that an operator has written to.
+
+        What was written at the place of an example follows from that example. So a tensor on the same memory
+        holds examples along its only dimension that is as long as the batch, if it was public there, and is
+        mixed if it has no such dimension.
+        """
+        for argument in func._schema.arguments:
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            for written in tensors_of(op.given.get(argument.name)):
+                after = op.state(written)
+                if after is None or after.kind not in PRIVATE:
+                    continue
+                storage = written.untyped_storage()._cdata
+                for other in (*self._alive, *self._given):
+                    if other is not written and other.untyped_storage()._cdata == storage:
+                        self.states[id(other)] = _beside(op, after, written, other)
+
+
+def _beside(op: Operation, after: State, written: Tensor, other: Tensor) -> State:
+    """Return the state of a tensor on whose memory another one was written to."""
+    before, shape = op.state(other), tuple(other.shape)
+    own = [size for size in written.shape if size and size % VIRTUAL == 0]
+    long = [i for i, size in enumerate(shape) if size and size % VIRTUAL == 0]
+    public = before is None or before.kind in (COPIES, UNIFORM)
+    same = before is not None and before.kind == AXIS and before.power == after.power
+    if after.kind == AXIS and len(long) == 1 and [shape[long[0]]] == own and shape[long[0]] == VIRTUAL:
+        outer = math.prod(shape[: long[0]])
+        if (public and before is not None and not after.power) or (same and before and before.outer == outer):
+            return State(AXIS, outer, shape, after.power)
+    return mixed(op.name, "writes private values into a part of a tensor")._replace(shape=shape)
 
 
 def _note_lists(op: Operation, func: Any, args: Any) -> None:
@@ -322,14 +367,28 @@ def _run(
     with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
         new_args, new_kwargs = _replaced((args, kwargs), image)
         before = {key: states.get(id(entry)) for key, entry in images.items()}
-        mode = Interpreter(states)
+        mode = Interpreter(states, list(images.values()))
         with mode:
             result = func(*new_args, **new_kwargs)
     results = tuple(states.get(id(tensor)) for tensor in _all(result))
+    if any(known is not None and known.kind in PRIVATE for known in before.values()) and _computes(func):
+        # A second net: what is computed from private tensors is private.
+        lost = mixed(getattr(func, "__name__", "operation"), "has no rule for all of its results")
+        results = tuple(known if known is not None and known.kind in PRIVATE else lost for known in results)
     given = list(_all((args, kwargs)))
     written = tuple(states.get(id(images[id(tensor)])) for tensor in given)
     unchanged = all(states.get(id(images[key])) == before[key] for key in images)
-    return Outcome(results, () if unchanged else written)
+    return Outcome(results, () if unchanged else written, drawn=mode.drawn)
+
+
+_FORMS = "type_as to expand_as view_as reshape_as broadcast_tensors meshgrid broadcast_to __get__ set_"
+_MADE_LIKE = frozenset(_FORMS.split())
+
+
+def _computes(func: Function) -> bool:
+    """Return whether a function uses values of its arguments, and not only their forms."""
+    name = getattr(func, "__name__", "")
+    return not (name in _MADE_LIKE or name.endswith("_like") or name.startswith("new_"))
 
 
 def _all(value: Any) -> Sequence[Tensor]:

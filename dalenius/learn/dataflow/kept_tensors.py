@@ -5,6 +5,9 @@ is gone, and the loop's variables are still there: the last batch, its loss, a l
 each of them a `PrivateTensor`. Such a tensor prints, and can be read out as a private number; a branch or a
 comparison of its values is refused, and whatever is computed from it is private as well. So an epoch's loss
 can be logged after the epoch, and cannot set the next learning rate.
+
+The values are moved out of the tensor's own memory, where zeros take their place. So functions that take
+tensors without asking them first (`torch.tensor`, DLPack) find nothing private there.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.dataflow.states import Tag, mixed, put_tag, tag_of
 
 _PLAIN = frozenset((Tensor, nn.Parameter))
+_VALUES = "_dalenius_values"
 _ATTRIBUTES = frozenset(("dtype", "device", "layout", "requires_grad", "is_leaf", "ndim", "names"))
+_CUT_NAMES = "unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk __iter__"
+_CUTS = frozenset(_CUT_NAMES.split())
 _OPERATORS = "setitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
 _IN_PLACE = frozenset(f"__{name}__" for name in _OPERATORS.split())
 
@@ -35,48 +41,81 @@ class PrivateTensor(Tensor):
 
     def for_logging(self) -> Tensor:
         """Return the plain values, to be written down. The receipt assumes that they decide nothing."""
-        with torch._C.DisableTorchFunction():
-            return self.detach().clone()
+        return _values(self).detach().clone()
 
     def __format__(self, how: str) -> str:
         """Format a single number as such, and anything else as torch does."""
-        return format(self.item(), how) if self.dim() == 0 else object.__format__(self, how)
+        return format(_values(self), how)
 
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run a function of torch; what it returns or writes to is private."""
+        """Run a function of torch; what it returns is private."""
         given = dict(kwargs or {})
         with torch._C.DisableTorchFunctionSubclass():
-            if PrivateTensor.watched() or _attribute(func) in _ATTRIBUTES:
-                return func(*args, **given)
-            tensors = list(_tensors((args, given)))
-            known = next((tensor for tensor in tensors if isinstance(tensor, PrivateTensor)), None)
+            if PrivateTensor.watched() or _name(func) in _ATTRIBUTES:
+                return func(*_inner(args), **_inner(given))
             if func in (Tensor.backward, torch.autograd.backward):
                 raise _ended()
+            first = args[0] if args else None
+            tag = tag_of(first) if isinstance(first, Tensor) else None
             if func == reads.SHAPE or func in reads.SIZES or func == reads.BYTES:
-                tag = None if known is None else tag_of(known)
-                return func(*args, **given) if tag is None else reads.measured(func, args, given, tag.state)
+                sizes = func(*_inner(args), **_inner(given))
+                return sizes if tag is None else reads.measured(func, args, given, tag.state)
             if func in reads.READS:
-                return reads.READS[func](*args, **given)
-            result = func(*_numbers(args), **_numbers(given))
-            written = args[:1] if _in_place(func) else ()
-            for tensor in _tensors((result, written, given.get("out"))):
-                _make_private(tensor, getattr(func, "__name__", "a function"))
+                return _read(func, args, given)
+            if _name(func) in _CUTS:
+                raise _counted(_name(func))
+            for target in _tensors((args[:1] if _in_place(func) else (), given.get("out"))):
+                if not isinstance(target, PrivateTensor):
+                    raise _written(_name(func))
+            result = func(*_inner(args), **_inner(given))
+            for tensor in _tensors(result):
+                put_tag(
+                    tensor, Tag(mixed(_name(func), "uses private values of an earlier loop"), 0, 0, False)
+                )
+                guard(tensor)
             return result
 
 
 def guard(tensor: Tensor) -> None:
     """Turn a private tensor into a `PrivateTensor`, whoever refers to it."""
-    if type(tensor) in _PLAIN:
+    if type(tensor) not in _PLAIN:
+        return
+    with torch._C.DisableTorchFunction(), torch.no_grad():
+        values = tensor.detach()
         tensor.__class__ = PrivateTensor
+        setattr(tensor, _VALUES, values)
+        if values.layout is torch.strided:
+            tensor.data = torch.zeros((), dtype=values.dtype, device=values.device).expand(values.shape)
 
 
-def _make_private(tensor: Tensor, operation: str) -> None:
-    guard(tensor)
-    if isinstance(tensor, PrivateTensor) and tag_of(tensor) is None:
-        put_tag(tensor, Tag(mixed(operation, "uses private values of an earlier loop"), 0, 0, False))
+def _values(tensor: Tensor) -> Tensor:
+    values: Tensor = getattr(tensor, _VALUES, tensor)
+    return values
+
+
+def _read(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Read values out, as private ones."""
+    first = args[0]
+    values = _values(first) if isinstance(first, Tensor) else first
+    if isinstance(values, Tensor):
+        put_tag(values, tag_of(first))
+    return reads.READS[func](values, *_inner(args[1:]), **_inner(kwargs))
+
+
+def _inner(value: Any) -> Any:
+    """Return arguments with plain tensors and numbers in place of private ones."""
+    if isinstance(value, PrivateTensor):
+        return _values(value)
+    if isinstance(value, PrivateNumber | PrivateInteger):
+        return plain(value)
+    if isinstance(value, slice):
+        return whole_sizes(value)
+    if type(value) in (tuple, list):
+        return type(value)(map(_inner, value))
+    return {key: _inner(entry) for key, entry in value.items()} if type(value) is dict else value
 
 
 def _in_place(func: Any) -> bool:
@@ -84,10 +123,9 @@ def _in_place(func: Any) -> bool:
     return name in _IN_PLACE or (name.endswith("_") and not name.endswith("__")) or name == "__set__"
 
 
-def _attribute(func: Any) -> str:
-    if getattr(func, "__name__", "") != "__get__":
-        return ""
-    return str(getattr(getattr(func, "__self__", None), "__name__", ""))
+def _name(func: Any) -> str:
+    name = str(getattr(func, "__name__", "a function"))
+    return str(getattr(getattr(func, "__self__", func), "__name__", name)) if name == "__get__" else name
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -101,18 +139,24 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(entry)
 
 
-def _numbers(value: Any) -> Any:
-    """Return arguments with plain numbers in place of private ones: the result is private anyhow."""
-    if isinstance(value, PrivateNumber | PrivateInteger):
-        return plain(value)
-    if type(value) in (tuple, list):
-        return whole_sizes(type(value)(map(_numbers, value)))
-    return {key: _numbers(entry) for key, entry in value.items()} if type(value) is dict else value
-
-
 def _ended() -> NotSound:
     return NotSound(
         f"backward() of private examples was called after their loop{user_line()}: no step would take its "
         "gradients in.",
         remedy="Call loss.backward() and private.step() inside of the loop over private.loader.",
+    )
+
+
+def _counted(name: str) -> NotSound:
+    return NotSound(
+        f"{name} cuts a private tensor into pieces after its loop{user_line()}: how many they are may be "
+        "private.",
+        remedy="Use the tensor as a whole, or tensor.for_logging() for what is only written down.",
+    )
+
+
+def _written(name: str) -> NotSound:
+    return NotSound(
+        f"{name} writes private values of an earlier loop into a public tensor{user_line()}.",
+        remedy="Keep private values in a list, and join them by torch.stack: the result is private too.",
     )

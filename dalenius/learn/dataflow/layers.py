@@ -52,10 +52,14 @@ def _foreign(op: Operation, *names: str) -> bool:
 
 def group_norm(op: Operation) -> None:
     """Normalize groups of channels of every row: the batch leads, alone in its dimension or not."""
+    source = op["input"]
+    declared = op["N"], op["C"]
     if _foreign(op, "weight", "bias"):
         op.mix("scales by private values")
+    elif "N" in op.given and declared != (source.shape[0], source.shape[1]):
+        op.mix("normalizes groups that are not those of a row")
     else:
-        _put_first(op, op["input"], [])
+        _put_first(op, source, [])
 
 
 def batch_norm(op: Operation) -> None:

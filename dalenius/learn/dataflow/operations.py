@@ -11,6 +11,7 @@ from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
     PLACED,
+    POSITION,
     PRIVATE,
     TOTAL,
     UNIFORM,
@@ -28,6 +29,13 @@ Place = tuple[int, int]
 ALONG = "works along the batch"
 VARIES = "combines examples with public values that differ along the batch"
 APART = "combines two batch axes that do not coincide"
+
+
+_POSITION_NAMES = (
+    "arange view _unsafe_view reshape _reshape_alias flatten unsqueeze squeeze permute transpose t expand "
+    "alias detach clone _to_copy lift_fresh contiguous"
+)
+_KEEPS_POSITION = frozenset(_POSITION_NAMES.split())
 
 
 def tensors_of(value: Any) -> Iterator[Tensor]:
@@ -103,6 +111,11 @@ class Operation:
         long = times_batch(shape)
         if state is None and long:
             state = State(VARIED)
+        if state is not None and state.kind == POSITION:
+            # Only a view that neither changes nor repeats positions keeps them.
+            size = self.tensors[0].numel() if self.tensors else tensor.numel()
+            kept = self.name in _KEEPS_POSITION and tensor.numel() == size
+            state = state if kept else State(VARIED)
         if state is not None and state.kind == AXIS and long > 1:
             state = mixed(self.name, "has an entry for every pair of examples")
         if state is None:
@@ -142,6 +155,8 @@ class Operation:
         A text says why there is none though private tensors are among them; None if all are public.
         """
         places = set()
+        if any(self.kind(tensor) == TOTAL for tensor in tensors):
+            return "combines a sum over examples with single ones"
         for tensor in tensors:
             if self.kind(tensor) == AXIS:
                 place = self.place(tensor)

@@ -24,8 +24,10 @@ from dalenius.learn.dataflow.provenance import user_line
 _LOGGERS = "tensorboard tensorboardX wandb mlflow tqdm rich logging matplotlib neptune comet_ml clearml aim"
 LOGGERS = frozenset(_LOGGERS.split())
 """Packages that only write values down: they may convert a private number to a float."""
-LIBRARIES = frozenset(["torch", "transformers", "peft", "accelerate", "numpy", "dalenius"])
+LIBRARIES = frozenset(["torch", "transformers", "peft", "accelerate", "dalenius"])
 """Packages that compare the sizes of tensors to check them, and not to decide what is learned."""
+DECIDING = "torch.optim", "torch.utils.data", "torch.amp", "transformers.trainer", "accelerate.scheduler"
+"""Modules of these packages that decide something by the numbers they are given."""
 _FORMATS = next(
     step.arg for step in dis.get_instructions(compile("a % b", "", "eval")) if step.opname == "BINARY_OP"
 )
@@ -53,6 +55,12 @@ def calling_package(depth: int = 2) -> str:
     name: str = sys._getframe(depth).f_globals.get("__name__", "")
     parts = name.split(".")
     return "tensorboard" if "tensorboard" in parts else parts[0]
+
+
+def _checks_sizes(depth: int = 2) -> bool:
+    """Return whether the function that called the caller is one of a library that checks sizes."""
+    name: str = sys._getframe(depth).f_globals.get("__name__", "")
+    return name.split(".")[0] in LIBRARIES and not name.startswith(DECIDING)
 
 
 def _formatting() -> bool:
@@ -180,12 +188,15 @@ class PrivateArray:
     Args:
         values: A list, nested as the tensor's dimensions are.
         source: How they were read out of a tensor.
+        countable: For each dimension, whether it is public how many entries it has; by default it is not.
     """
 
-    __slots__ = ("_values", "source", "tensor")
+    __slots__ = ("_values", "countable", "source", "tensor")
 
-    def __init__(self, values: list[Any], source: str = "tolist()") -> None:
-        self._values, self.source = values, source
+    def __init__(
+        self, values: list[Any], source: str = "tolist()", *, countable: tuple[bool, ...] = ()
+    ) -> None:
+        self._values, self.source, self.countable = values, source, countable
         self.tensor: Any = None
         """The same values as a tensor of known state, where they can be made one again."""
 
@@ -193,10 +204,12 @@ class PrivateArray:
         return repr(self._values)
 
     def __iter__(self) -> Iterator[Any]:
-        return (private(value, self.source) for value in self._values)
+        if not any(self.countable[:1]):
+            refuse_steering("A loop over", self.source)
+        return (private(value, self.source, countable=self.countable[1:]) for value in self._values)
 
     def __getitem__(self, place: Any) -> Any:
-        return private(self._values[place], self.source)
+        return private(self._values[place], self.source, countable=self.countable[isinstance(place, int) :])
 
     def sum(self, *_: Any, **__: Any) -> PrivateNumber:
         """Return the sum of all entries."""
@@ -219,7 +232,9 @@ class PrivateArray:
         refuse_steering("A plain array of", self.source)
 
     def __len__(self) -> int:
-        refuse_steering("The length of", self.source)
+        if not any(self.countable[:1]):
+            refuse_steering("The length of", self.source)
+        return len(self._values)
 
     def __contains__(self, value: object) -> bool:
         refuse_steering("A comparison of", self.source)
@@ -237,9 +252,17 @@ def _flat(values: Any) -> list[Any]:
     return [leaf for value in values for leaf in _flat(value)] if isinstance(values, list) else [values]
 
 
-def private(value: Any, source: str) -> Any:
-    """Return a plain value, or nested lists of them, as private ones that were read by `source`."""
-    return PrivateArray(value, source) if isinstance(value, list) else PrivateNumber(value, source)
+def private(value: Any, source: str, *, countable: tuple[bool, ...] = ()) -> Any:
+    """Return a plain value, or nested lists of them, as private ones.
+
+    Args:
+        value: A number, or nested lists of numbers.
+        source: How they were read out of a tensor.
+        countable: For each dimension, whether it is public how many entries it has; by default it is not.
+    """
+    if isinstance(value, list):
+        return PrivateArray(value, source, countable=countable)
+    return PrivateNumber(value, source)
 
 
 def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -316,12 +339,12 @@ class PrivateInteger(torch.SymInt):
         return format(self.value, how)
 
     def __int__(self) -> int:
-        if _formatting() or calling_package() in LOGGERS | LIBRARIES:
+        if _formatting() or calling_package() in LOGGERS or _checks_sizes():
             return self.value
         refuse_steering("int() of", self.source)
 
     def __index__(self) -> int:
-        if calling_package() in LIBRARIES:
+        if _checks_sizes():
             return self.value
         refuse_steering("A plain number of", self.source)
 
@@ -329,18 +352,18 @@ class PrivateInteger(torch.SymInt):
         refuse_steering("A plain number of", self.source)
 
     def __float__(self) -> float:
-        if _formatting() or calling_package() in LOGGERS | LIBRARIES:
+        if _formatting() or calling_package() in LOGGERS:
             return float(self.value)
         refuse_steering("float() of", self.source)
 
     def __bool__(self) -> bool:
-        if calling_package() in LIBRARIES:
+        if _checks_sizes():
             return self.value != 0
         refuse_steering("A branch on", self.source)
 
     def __hash__(self) -> int:
         # Elsewhere all private sizes have one hash: it tells nothing of the value.
-        return hash(self.value) if calling_package() in LIBRARIES else 0
+        return hash(self.value) if _checks_sizes() else 0
 
     def __deepcopy__(self, _: Any) -> PrivateInteger:
         return self
@@ -365,7 +388,7 @@ class PrivateInteger(torch.SymInt):
         known = self._known(other, function)
         if known is not None:
             return known
-        if calling_package(3) in LIBRARIES:
+        if _checks_sizes(3):
             return function(self.value, plain(other))
         refuse_steering("A comparison of", self.source)
 

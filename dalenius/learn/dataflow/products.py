@@ -124,7 +124,7 @@ def trilinear(op: Operation) -> None:
         if op.kind(tensor) == AXIS:
             place = op.place(tensor)
             places.add(None if place is None else (kept[place[0]], place[1]))
-        elif op.kind(tensor) in PRIVATE or op.kind(tensor) == COPIES:
+        elif op.kind(tensor) in PRIVATE or any(size % VIRTUAL == 0 for size in tensor.shape):
             places.add(None)
     place = places.pop() if len(places) == 1 else None
     if place is None or place[0] in summed:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 _LIBRARIES = tuple(f"/{name}/" for name in ("torch", "dalenius/learn", "transformers", "peft"))
 _PYTHON = sysconfig.get_path("stdlib").replace("\\", "/")
+
+
+OWN, OTHER, SKIPPED = range(3)
+"""The user's code; that of other libraries; that of torch and of this one."""
+
+
+@lru_cache(maxsize=4096)
+def _file(path: str) -> tuple[str, int]:
+    """Return the name of a file of code, and whose it is."""
+    path = path.replace("\\", "/")
+    if any(name in path for name in _LIBRARIES[:2]):
+        rank = SKIPPED
+    else:
+        own = not path.startswith(_PYTHON) or "site-packages" in path
+        rank = OWN if own and not any(name in path for name in _LIBRARIES) else OTHER
+    return Path(path).name, rank
 
 
 class Origin(NamedTuple):
@@ -31,13 +48,11 @@ def user_line() -> str:
     frame = sys._getframe(1)
     fallback = ""
     while frame is not None:
-        path = frame.f_code.co_filename.replace("\\", "/")
-        place = f" ({Path(path).name}, line {frame.f_lineno})"
-        if not any(name in path for name in _LIBRARIES[:2]):
-            own = not path.startswith(_PYTHON) or "site-packages" in path
-            if own and not any(name in path for name in _LIBRARIES):
-                return place
-            fallback = fallback or place
+        name, rank = _file(frame.f_code.co_filename)
+        if rank == OWN:
+            return f" ({name}, line {frame.f_lineno})"
+        if rank == OTHER and not fallback:
+            fallback = f" ({name}, line {frame.f_lineno})"
         previous = frame.f_back
         if previous is None:
             break

@@ -24,11 +24,24 @@ def _item(tensor: Tensor, *_: Any, **__: Any) -> Any:
 
 
 def _listed(tensor: Tensor, *_: Any, **__: Any) -> Any:
-    return private(tensor.detach().tolist(), "tolist()")
+    return private(tensor.detach().tolist(), "tolist()", countable=_countable(tensor))
 
 
 def _arrayed(tensor: Tensor, *_: Any, **__: Any) -> Any:
-    return private(tensor.detach().tolist(), "numpy()")
+    return private(tensor.detach().tolist(), "numpy()", countable=_countable(tensor))
+
+
+def _countable(tensor: Tensor) -> tuple[bool, ...]:
+    """Return of each size of a tensor whether it is public."""
+    tag = tag_of(tensor)
+    shape = () if tag is None else tag.state.shape or ()
+    return tuple(size < VIRTUAL // 2 for size in shape)
+
+
+def is_countable(state: State, dimension: int) -> bool:
+    """Return whether it is public how many entries a private tensor has along a dimension."""
+    shape = state.shape
+    return shape is not None and bool(shape) and shape[dimension % len(shape)] < VIRTUAL // 2
 
 
 def _steering(action: str) -> Function:
@@ -116,6 +129,7 @@ READS: dict[Function, Function] = {
     Tensor.untyped_storage: _steering("Memory of"),
     Tensor.storage: _steering("Memory of"),
     Tensor.data_ptr: _steering("Memory of"),
+    Tensor.storage_offset: _steering("Memory of"),
     Tensor.apply_: _steering("A function of plain numbers of"),
     Tensor.map_: _steering("A function of plain numbers of"),
     Tensor.map2_: _steering("A function of plain numbers of"),
@@ -129,6 +143,7 @@ VALUES = frozenset(
         Tensor.__dlpack__,
         Tensor.untyped_storage,
         Tensor.storage,
+        Tensor.storage_offset,
         Tensor.apply_,
     )
 )
@@ -149,14 +164,19 @@ def batch_sizes(tensor: Tensor, state: State) -> torch.Size | None:
     None if all sizes are public.
     """
     if state.shape is None:
-        return _size([PrivateInteger(size) for size in tensor.shape]) if state.kind == MIXED else None
+        if state.kind != MIXED:
+            return None
+        return _size([PrivateInteger(size) for size in tensor.shape])
     if len(state.shape) != tensor.dim():
         return None
-    sizes = [
-        BatchSize(size, virtual // VIRTUAL) if virtual and virtual % VIRTUAL == 0 else size
-        for size, virtual in zip(tensor.shape, state.shape, strict=True)
-    ]
-    return _size(sizes)
+    return _size([_one_size(*pair) for pair in zip(tensor.shape, state.shape, strict=True)])
+
+
+def _one_size(size: int, virtual: int) -> Any:
+    """Return a size, as a private number if it depends on how many examples there are."""
+    if virtual and virtual % VIRTUAL == 0:
+        return BatchSize(size, virtual // VIRTUAL)
+    return size if size == virtual else PrivateInteger(size)
 
 
 def measured(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], state: State) -> Any:

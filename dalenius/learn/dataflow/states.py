@@ -113,6 +113,20 @@ def outer_at(shape: tuple[int, ...], dimension: int, part: int) -> int:
     return math.prod(shape[:dimension]) * part
 
 
+_WRITTEN: dict[int, StorageWeakRef] = {}
+"""All memory of this process that private values were written into, by whichever run."""
+
+
+def was_written(tensor: Tensor) -> bool:
+    """Return whether a loop of this process has written private values into the memory of a tensor."""
+    for key in [key for key, kept in _WRITTEN.items() if kept.expired()]:
+        del _WRITTEN[key]
+    if not _WRITTEN or tensor.layout is not torch.strided:
+        return False
+    with torch._C.DisableTorchFunction():
+        return tensor.untyped_storage()._cdata in _WRITTEN
+
+
 class Writes:
     """Dates of in-place writes that made public memory private, by storage.
 
@@ -138,6 +152,7 @@ class Writes:
         storage = tensor.untyped_storage()
         self.clock += 1
         self._dates[storage._cdata] = StorageWeakRef(storage), self.clock
+        _WRITTEN[storage._cdata] = StorageWeakRef(storage)
 
     def date(self, tensor: Tensor) -> int:
         """Return the date of the last write into the memory of a tensor, or 0."""

@@ -10,6 +10,7 @@ from dalenius.learn.dataflow.operations import ALONG, Operation, Place
 from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
+    MIXED,
     PLACED,
     TOTAL,
     UNIFORM,
@@ -184,6 +185,10 @@ def slice_(op: Operation) -> None:
         size = source.shape[dimension]
         start = start % size if start < 0 else start
         _moved(op, result, _blocks(op, place, start, result.shape[dimension], size) if step == 1 else None)
+        state = op.state(result)
+        if state is not None and state.kind == MIXED:
+            # x[:5] has five rows, or fewer: without a shape, all of its sizes are private.
+            op.states[id(result)] = state._replace(shape=None)
 
 
 def split(op: Operation) -> None:
