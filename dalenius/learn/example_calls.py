@@ -26,6 +26,7 @@ from torch._C import _functorch as functorch
 from torch._functorch.autograd_function import custom_function_call
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd.function import BackwardCFunction
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -93,6 +94,7 @@ class ExampleCalls(TorchFunctionMode):
         private: whether a value that the loss did not get as an argument depends on private data.
         tape: the tape that lifted functions put their parts on; None where examples run one after the other.
         rows: the number of examples that are run at once.
+        earlier: memory that the loss made for examples before this one, by address.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class ExampleCalls(TorchFunctionMode):
         private: Callable[[Any], bool],
         tape: Tape | None = None,
         rows: int = 1,
+        earlier: Mapping[int, StorageWeakRef] | None = None,
     ) -> None:
         from dalenius.learn.rules import RULES
 
@@ -112,6 +115,7 @@ class ExampleCalls(TorchFunctionMode):
         self._batch, self._private, self._tape, self._rows = batch, private, tape, rows
         self._token, self._level = object(), 0
         self._lifted: Lifted | None = None
+        self._earlier = earlier or {}
         self._copies: dict[int, tuple[Tensor, Tensor]] = {}
         self._own: dict[int, Any] = {}
         self.error: Exception | None = None
@@ -218,8 +222,13 @@ class ExampleCalls(TorchFunctionMode):
 
     def _check_outside(self, func: Function, tensor: Tensor) -> None:
         """Refuse a tensor that is not the example's and that depends on private data."""
-        if _address(tensor) in self._batch or self._private(tensor):
+        if _address(tensor) in self._batch or _address(tensor) in self._earlier or self._private(tensor):
             raise _outside(func)
+
+    @property
+    def made(self) -> dict[int, StorageWeakRef]:
+        """Memory that the loss made for this example, by address."""
+        return {key: StorageWeakRef(storage) for key, storage in self._own.items() if storage is not None}
 
     def _check_saving(self) -> None:
         """Refuse hooks on saved tensors, which see all examples; checkpoints run one example at a time."""

@@ -25,6 +25,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
 from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, check_custom, reading, where
@@ -182,8 +183,9 @@ class ExampleLoss:
         names, weights = self._model.names, self._weights(leaves[0])
         shares: dict[Tensor, Tensor] = {}
         losses = []
+        earlier: dict[int, StorageWeakRef] = {}
         for i in range(rows):
-            calls = self._calls(leaves, None, 1)
+            calls = self._calls(leaves, None, 1, earlier)
             loss = self._loss(calls, batch, [item[i].clone() for item in leaves])
             _check_trained(loss)
             check_custom(loss)
@@ -195,13 +197,28 @@ class ExampleLoss:
                     shares[parameter] = gradient.new_zeros(shape, dtype=single(gradient))
                 gradient = gradient.to_dense() if gradient.is_sparse else gradient
                 shares[parameter][i // self._model.each] += gradient
+            made = calls.made
+            del calls, loss
+            # What the loss has kept of this example, in whatever way, is none of the next one's.
+            earlier = {key: kept for key, kept in {**earlier, **made}.items() if not kept.expired()}
         parts = {parameter: Whole(shares[parameter]) for parameter in names if parameter in shares}
         return torch.stack(losses), parts
 
-    def _calls(self, leaves: Sequence[Tensor], tape: Tape | None, rows: int) -> ExampleCalls:
+    def _calls(
+        self,
+        leaves: Sequence[Tensor],
+        tape: Tape | None,
+        rows: int,
+        earlier: Mapping[int, StorageWeakRef] | None = None,
+    ) -> ExampleCalls:
         batch = {item.untyped_storage()._cdata for item in leaves}
         return ExampleCalls(
-            self._model.names, batch=batch, private=self._around.private, tape=tape, rows=rows
+            self._model.names,
+            batch=batch,
+            private=self._around.private,
+            tape=tape,
+            rows=rows,
+            earlier=earlier,
         )
 
     def _loss(self, calls: ExampleCalls, batch: Any, example: Sequence[Tensor]) -> Tensor:
