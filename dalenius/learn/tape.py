@@ -325,7 +325,8 @@ class Tape(TorchFunctionMode):
             put_tag(tensor, Tag(state, self._number, self._writes.clock, differentiable))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
-                self._live.append(ref(tensor))
+                if self.looping:
+                    self._live.append(ref(tensor))
 
     # What is called.
 
@@ -750,10 +751,11 @@ class Tape(TorchFunctionMode):
         weights = self._weights((target, value), {})
 
         def picked(whole: State, at: Any) -> State | None:
-            def of(tensor: Tensor) -> State | None:
-                return whole if tensor is target else self.state(tensor)
-
-            outcome = self._analysis.outcome(Tensor.__getitem__, (target, at), {}, of)
+            pairs = ((tensor, self.state(tensor)) for tensor in tensors_in((at,)))
+            known = {id(tensor): state for tensor, state in pairs if state is not None}
+            outcome = self._analysis.outcome(
+                Tensor.__getitem__, (target, at), {}, known | {id(target): whole}
+            )
             return outcome.results[0] if outcome.results else None
 
         if isinstance(value, PrivateNumber):
@@ -822,13 +824,16 @@ class Tape(TorchFunctionMode):
         func: Function,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        state: Callable[[Tensor], State | None] | None = None,
+        known: Mapping[int, State] | None = None,
     ) -> Outcome:
         if func in self._bags:
             from dalenius.learn.embedding import bag_form
 
             func, args, kwargs = bag_form(args, kwargs)
-        return self._analysis.outcome(func, args, kwargs, state or self.state)
+        if known is None:
+            pairs = ((tensor, self.state(tensor)) for tensor in found_in(args, kwargs))
+            known = {id(tensor): state for tensor, state in pairs if state is not None}
+        return self._analysis.outcome(func, args, kwargs, known)
 
     def _follow(
         self,
@@ -861,7 +866,7 @@ class Tape(TorchFunctionMode):
         elif func in self._bags:
             outcome = self._outcome(func, args, kwargs)
         else:
-            outcome = self._outcome(func, args, kwargs, lambda tensor: known.get(id(tensor)))
+            outcome = self._outcome(func, args, kwargs, known)
         states = outcome.results
         if outcome.counts:
             raise NotSound(
@@ -926,7 +931,7 @@ class Tape(TorchFunctionMode):
         for state in known.values():
             if state.kind == MIXED:
                 return False
-        outcome = self._analysis.outcome(func, args, kwargs, lambda tensor: known.get(id(tensor)))
+        outcome = self._analysis.outcome(func, args, kwargs, known)
         if len(outcome.results) != 1 or outcome.written or outcome.drawn:
             return False
         after = outcome.results[0]

@@ -9,7 +9,7 @@ depends on values, and the outcome is the same for every batch size: it is kept 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -272,13 +272,13 @@ def _binary(op: Operation) -> bool:
 _ATOMS = frozenset((int, bool, float, str, type(None), torch.dtype))
 
 
-def _described(value: Any, state: Callable[[Tensor], State | None]) -> Hashable:
+def _described(value: Any, states: Mapping[int, State]) -> Hashable:
     """Return all that an outcome may depend on; raise TypeError for what cannot be compared."""
     kind = type(value)
     if kind in _ATOMS:
         return kind, value
     if isinstance(value, Tensor):
-        known = state(value)
+        known = states.get(id(value))
         if known is not None and known.shape is not None:
             return known, value.dtype
         strides = value.stride()
@@ -286,11 +286,11 @@ def _described(value: Any, state: Callable[[Tensor], State | None]) -> Hashable:
     if isinstance(value, BatchSize):
         return BatchSize, value.ratio
     if isinstance(value, tuple | list):
-        return type(value), tuple([_described(entry, state) for entry in value])
+        return type(value), tuple([_described(entry, states) for entry in value])
     if isinstance(value, dict):
-        return dict, tuple([(key, _described(entry, state)) for key, entry in value.items()])
+        return dict, tuple([(key, _described(entry, states)) for key, entry in value.items()])
     if isinstance(value, slice):
-        return slice, _described((value.start, value.stop, value.step), state)
+        return slice, _described((value.start, value.stop, value.step), states)
     if isinstance(value, PrivateInteger):
         return PrivateInteger, value.value
     hash(value)
@@ -308,7 +308,7 @@ class Analysis:
         func: Function,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        state: Callable[[Tensor], State | None],
+        states: Mapping[int, State],
     ) -> Outcome:
         """Return the states of the results of a call, and of arguments that it writes to.
 
@@ -316,16 +316,16 @@ class Analysis:
             func: A function of torch, or a method of tensors.
             args: Its positional arguments, as they were before the call.
             kwargs: Its named arguments.
-            state: Returns the state of a tensor, None for a public one.
+            states: The states of tensors among them that are not public, by identity.
         """
         try:
-            named = _described(kwargs, state) if kwargs else None
-            key = func, named, *[_described(value, state) for value in args]
+            named = _described(kwargs, states) if kwargs else None
+            key = func, named, *[_described(value, states) for value in args]
             known = self._known.get(key)
         except TypeError:
-            return self._derived(func, args, kwargs, state)
+            return self._derived(func, args, kwargs, states)
         if known is None:
-            known = self._derived(func, args, kwargs, state)
+            known = self._derived(func, args, kwargs, states)
             if len(self._known) < LARGEST and not known.failed:
                 self._known[key] = known
         return known
@@ -335,10 +335,10 @@ class Analysis:
         func: Function,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        state: Callable[[Tensor], State | None],
+        states: Mapping[int, State],
     ) -> Outcome:
         try:
-            return _run(EQUIVALENTS.get(func, func), args, kwargs, state)
+            return _run(EQUIVALENTS.get(func, func), args, kwargs, states)
         except _Pieces as error:
             return Outcome((), (), str(error), counts=True)
         except _Unruled as error:
@@ -351,14 +351,14 @@ def _run(
     func: Function,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    state: Callable[[Tensor], State | None],
+    known_states: Mapping[int, State],
 ) -> Outcome:
     states: dict[int, State] = {}
     images: dict[int, Tensor] = {}
 
     def image(tensor: Tensor) -> Tensor:
         if id(tensor) not in images:
-            images[id(tensor)] = _image(tensor, known := state(tensor))
+            images[id(tensor)] = _image(tensor, known := known_states.get(id(tensor)))
             if known is not None:
                 shape = tuple(images[id(tensor)].shape)
                 states[id(images[id(tensor)])] = known._replace(shape=shape)

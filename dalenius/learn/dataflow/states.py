@@ -162,10 +162,14 @@ class Writes:
     def hold(self, tensor: Tensor) -> None:
         """Note that a tensor with a private state lies in its memory."""
         if tensor.layout is torch.strided and not is_functorch_wrapped_tensor(tensor):
-            with torch._C.DisableTorchFunction():
+            if type(tensor) is Tensor:
                 storage = tensor.untyped_storage()
-            if storage._cdata not in self._held:
-                self._held[storage._cdata] = StorageWeakRef(storage)
+            else:
+                with torch._C.DisableTorchFunction():
+                    storage = tensor.untyped_storage()
+            address = storage._cdata
+            if address not in self._held:
+                self._held[address] = StorageWeakRef(storage)
 
     def holds(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor, which has no tag, is that of a private one.
