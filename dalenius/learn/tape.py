@@ -338,7 +338,7 @@ class Tape(TorchFunctionMode):
         if (
             self.paused
             or not _OPEN
-            or ((len(_OPEN) > 1 or _OPEN[-1] is not self) and not self._owns(args, kwargs))
+            or ((_OPEN[1:] or _OPEN[-1] is not self) and not self._owns(args, kwargs))
         ):
             return _call(func, args, kwargs)
         tensors = found_in(args, kwargs)
@@ -395,6 +395,12 @@ class Tape(TorchFunctionMode):
     ) -> Any:
         """Run a function whose tensors have these states."""
         traits = traits_of(func)
+        if traits.plain and private and not weights and not self.looping and not _handed(args, kwargs):
+            # The same as below, in fewer steps.
+            result = func(*args, **kwargs)
+            if type(result) is not Tensor or not self._follow_plain(func, args, kwargs, result, states):
+                self._follow_fully(func, args, kwargs, result, states)
+            return result
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
         if private and self.looping and torch.is_grad_enabled():
@@ -854,6 +860,16 @@ class Tape(TorchFunctionMode):
         """
         if type(result) is Tensor and self._follow_plain(func, args, kwargs, result, known):
             return
+        self._follow_fully(func, args, kwargs, result, known)
+
+    def _follow_fully(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        known: dict[int, State],
+    ) -> None:
         results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
         absorbed = next((state for state in known.values() if state.kind == MIXED), None)
         absorbed = None if func in self._bags else absorbed
@@ -932,11 +948,9 @@ class Tape(TorchFunctionMode):
             if state.kind == MIXED:
                 return False
         outcome = self._analysis.outcome(func, args, kwargs, known)
-        if len(outcome.results) != 1 or outcome.written or outcome.drawn:
+        if not outcome.plain:
             return False
         after = outcome.results[0]
-        if after is not None and after.kind == MIXED:
-            return False
         if not _is_watched_state(after) and _sized(args, kwargs):
             return False
         self._tag(result, after)
@@ -1208,11 +1222,17 @@ _NORMALIZATIONS: dict[Function, tuple[str, ...]] = {
 _LISTS = frozenset((tuple, list, torch.Size))
 _SIZES, _PRIVATE_NUMBERS = frozenset((BatchSize,)), frozenset((PrivateNumber, PrivateInteger))
 _INTEGERS = frozenset((BatchSize, PrivateInteger))
+_ALL_NUMBERS = _INTEGERS | _PRIVATE_NUMBERS
 
 
 def _sized(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether sizes among the arguments are those of a batch."""
     return _of_types(args, kwargs, _SIZES)
+
+
+def _handed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether private numbers or sizes are among the arguments, or hooks take what is saved."""
+    return _of_types(args, kwargs, _ALL_NUMBERS) or saved_elsewhere() is not None
 
 
 def _numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -1251,6 +1271,8 @@ class Traits(NamedTuple):
     """Whether its results are not all that is to be followed."""
     special: str
     """The method of `Tape` that takes its place where tensors are private, if any does."""
+    plain: bool
+    """Whether it is a function like most: it computes a result, and nothing else is to be seen to."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1267,7 +1289,9 @@ def traits_of(func: Function) -> Traits:
             _TRAITS.clear()
         writes = in_place(func)
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
-        known = _TRAITS[func] = Traits(writes, odd, _special_name(func))
+        special = _special_name(func)
+        plain = not (odd or special or func in _HOOKS or func == _SET_DATA or func in _EMPTY)
+        known = _TRAITS[func] = Traits(writes, odd, special, plain and func not in reads.VALUES)
     return known
 
 

@@ -51,6 +51,8 @@ class Outcome(NamedTuple):
     """Whether the number of results depends on the number of examples."""
     drawn: bool = False
     """Whether random numbers are drawn."""
+    plain: bool = False
+    """Whether there is one result, which is not mixed, and nothing else to be seen to."""
 
 
 class _Unruled(Exception):
@@ -196,7 +198,7 @@ def _shrunk(op: Operation) -> None:
 
 
 def _note_drawn(op: Operation) -> None:
-    """Note of public results that follow from random numbers that they are random."""
+    """Note of public results of random numbers that they are random."""
     for tensor in op.results:
         state = op.state(tensor)
         if state is not None and state.kind in (COPIES, UNIFORM):
@@ -378,7 +380,9 @@ def _run(
     given = list(_all((args, kwargs)))
     written = tuple(states.get(id(images[id(tensor)])) for tensor in given)
     unchanged = all(states.get(id(images[key])) == before[key] for key in images)
-    return Outcome(results, () if unchanged else written, drawn=mode.drawn)
+    single = len(results) == 1 and (results[0] is None or results[0].kind != MIXED)
+    plain = single and unchanged and not mode.drawn
+    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=plain)
 
 
 _FORMS = "type_as to expand_as view_as reshape_as broadcast_tensors meshgrid broadcast_to __get__ set_"

@@ -162,11 +162,8 @@ class Writes:
     def hold(self, tensor: Tensor) -> None:
         """Note that a tensor with a private state lies in its memory."""
         if tensor.layout is torch.strided and not is_functorch_wrapped_tensor(tensor):
-            if type(tensor) is Tensor:
+            with torch._C.DisableTorchFunction():
                 storage = tensor.untyped_storage()
-            else:
-                with torch._C.DisableTorchFunction():
-                    storage = tensor.untyped_storage()
             address = storage._cdata
             if address not in self._held:
                 self._held[address] = StorageWeakRef(storage)
