@@ -130,6 +130,7 @@ COUNTS: dict[str, LossOf] = {
     "a loop over chosen rows": lambda out, x, y: list(x[out.argmax(1) != y]),
     "pieces of chosen rows": lambda out, x, y: torch.split(x[out.argmax(1) != y], 1),
     "distinct labels": lambda out, x, y: y.unique().unbind(),
+    "chunks": lambda out, x, y: x.chunk(4),
     "windows": lambda out, x, y: x.unfold(0, 2, 1).unbind(),
     "a loop over a list": lambda out, x, y: list(y.tolist()),
     "pairs of lists": lambda out, x, y: list(zip(out.argmax(1).tolist(), y.tolist(), strict=True)),

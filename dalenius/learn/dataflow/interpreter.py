@@ -263,7 +263,10 @@ def _pieces(name: str, tensor: Tensor, *args: Any, dim: int = 0, **_: Any) -> in
     """Return into how many pieces a tensor is cut."""
     if name == "unbind":
         return tensor.shape[args[0] if args else dim]
-    return tensor.shape[args[1] if len(args) > 1 else dim] // max(int(args[0]), 1)
+    size, length = tensor.shape[args[1] if len(args) > 1 else dim], max(int(args[0]), 1)
+    # A batch in pieces of a share of it, as chunk() cuts it: of few examples there are fewer pieces.
+    shares = size and size % VIRTUAL == 0 and length % VIRTUAL
+    return size if shares else size // length
 
 
 def _binary(op: Operation) -> bool:
