@@ -870,6 +870,7 @@ class Tape(TorchFunctionMode):
         result: Any,
         known: dict[int, State],
     ) -> None:
+        """Give all results of a call their states, and note what it wrote to, drew or failed at."""
         results = [result] if isinstance(result, Tensor) else list(tensors_in(result))
         absorbed = next((state for state in known.values() if state.kind == MIXED), None)
         absorbed = None if func in self._bags else absorbed
