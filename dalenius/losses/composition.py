@@ -2,12 +2,18 @@
 
 Theorem (Zhu, Dong and Wang 2022, Theorem 10): if (P_i, Q_i) dominates release i in one direction,
 for every value of the earlier outputs, then the product pair dominates the adaptive composition.
+
+Under add_remove and zero_out one of two neighbours has the unit and the other one has not, so that all
+releases are composed in the same direction, and the worse direction counts. Under replace nothing tells the
+two data sets apart: a release whose worst pair is not its own reverse may have either order, whatever the
+others have, and by what they gave: even a single such release, after one that is its own reverse. So each is
+taken by a pair that dominates both orders (`Loss.either_way`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dalenius.losses.loss import Loss, same_relation
@@ -28,28 +34,48 @@ class Composition(Loss, kind="composition"):
 
     @property
     def tight(self) -> bool:
-        """Tight when every term is."""
-        return all(loss.tight for loss, _ in self.terms)
+        """Tight when every term is, and no release may be turned by what the others give."""
+        return all(loss.tight for loss, _ in self.terms) and not self._turns
 
     def directions(self) -> tuple[Worst, ...] | None:
         """Direction by direction, the worst cases of all terms together."""
-        known = [
-            (part, n) for part, n in ((loss.directions(), n) for loss, n in self.terms) if part is not None
-        ]
-        if len(known) < len(self.terms):
-            return None
-        merged = []
-        for i in range(max(len(part) for part, _ in known)):
-            pairs: Counter[Pair] = Counter()
-            for part, n in known:
-                for pair, times in part[min(i, len(part) - 1)]:
-                    pairs[pair] += n * times
-            merged.append(tuple(pairs.items()))
-        return tuple(dict.fromkeys(merged))
+        if not self._turns:
+            return together([(loss.directions(), n) for loss, n in self.terms])
+        cases = [(loss.either_way(), n) for loss, n in self.terms]
+        return together([(None if case is None else (case,), n) for case, n in cases])
+
+    @property
+    def _turns(self) -> bool:
+        """Whether a release has two directions, one of which earlier outputs may choose (`either_way`)."""
+        return self.relation == "replace" and turning(self.terms) > 0
 
     def moment(self, order: float) -> float:
         """Moments of independent losses add."""
         return sum(n * loss.moment(order) for loss, n in self.terms)
+
+
+def turning(terms: Iterable[tuple[Loss, int]]) -> int:
+    """Return how many of these releases have other pairs for (D, D') than for (D', D)."""
+    return sum(n for loss, n in terms if len(loss.directions() or ()) > 1)
+
+
+def together(parts: Sequence[tuple[tuple[Worst, ...] | None, int]]) -> tuple[Worst, ...] | None:
+    """Return the worst cases of releases made together, direction by direction; None where one has none.
+
+    Args:
+        parts: For each release its directions, and how often it is made. One direction stands for all.
+    """
+    known = [(part, n) for part, n in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    merged = []
+    for i in range(max(len(part) for part, _ in known)):
+        pairs: Counter[Pair] = Counter()
+        for part, n in known:
+            for pair, times in part[min(i, len(part) - 1)]:
+                pairs[pair] += n * times
+        merged.append(tuple(pairs.items()))
+    return tuple(dict.fromkeys(merged))
 
 
 def compose(losses: Iterable[Loss], *, times: int = 1) -> Loss:

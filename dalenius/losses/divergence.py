@@ -30,10 +30,19 @@ def upper(loss: Loss, alpha: Fraction) -> float:
     """D_α of every mechanism that meets the description is at most this."""
     directions = loss.directions()
     from_pairs = math.inf if directions is None else max(_sum(worst, alpha)[1] for worst in directions)
+    if directions is not None:
+        # No divergence exceeds the largest loss.
+        from_pairs = min(from_pairs, max(map(_largest, directions)))
     if directions is not None and loss.tight:
         return from_pairs
     order = max(ceiling(alpha - 1), NEAR_ONE)
     return min(from_pairs, loss.moment(order) / order * (1 + 4 * U))
+
+
+def _largest(worst: Worst) -> float:
+    """Return the largest sum of losses in one direction, rounded up; infinite where an outcome is."""
+    tops = [(n, math.inf if pair.infinite_mass[1] > 0 else max(pair.support[1], 0.0)) for pair, n in worst]
+    return math.fsum(n * top for n, top in tops) * (1 + 4 * U)
 
 
 def lower(loss: Loss, alpha: Fraction) -> float:

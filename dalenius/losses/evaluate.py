@@ -1,4 +1,15 @@
-"""The questions of a loss, answered by the profiles of its directions: the worse one counts."""
+"""The questions of a loss, answered by the profiles of its directions: the worse one counts.
+
+The route that a loss is given (`routes`) is the sharpest for most questions, and fails for some: δ far out on
+a contour, losses too large or too many for a lattice. What is known of δ and ε in any way bounds the answer,
+so that where the first answer is not narrow, others are asked, and the least upper bound counts:
+
+    no sampling   a release on a Poisson sample is the release on all, with some outputs replaced by fresh
+                  ones without the unit: post-processing, so that it costs no more
+    moments       Rényi divergences hold of every loss (`renyi`)
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ
+    smaller δ     what holds at a smaller δ holds at this one
+"""
 
 from __future__ import annotations
 
@@ -7,12 +18,27 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dalenius.losses.bound import Bound
+from dalenius.losses.composition import Composition, compose
 from dalenius.losses.loss import Loss
-from dalenius.losses.routes import profiles
+from dalenius.losses.poisson import Poisson
+from dalenius.losses.renyi import RenyiProfile
+from dalenius.losses.routes import MOST_SHIFT, profiles
 from dalenius.profiles.discrete import Capped, infinite_mass, largest_sum
+from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.profile import Profile
 from dalenius.profiles.rounding import ceiling, floor
+
+FAR = 1e150
+"""From here on δ is not followed: its value there bounds what comes after."""
+NARROW = 0.05
+"""How far apart the two sides of an answer may be, as a share, before other routes are asked."""
+LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
+"""Below these it does not matter how far apart they are."""
+HALVINGS = 16
+"""How often the enclosure of an ε is halved at most."""
+SMALLER = 1e-3, 1e-6, 1e-12
+"""Smaller δ that are tried, as multiples of the one that is asked for."""
 
 
 def least_epsilon(
@@ -23,20 +49,89 @@ def least_epsilon(
         from dalenius.losses.meaning import check_delta
 
         check_delta(delta, population)
-    return Bound(*_epsilon(loss, delta, proof), tight=loss.tight)
+    low, high = _epsilon(loss, delta, proof)
+    return Bound(low, high, tight=loss.tight and not _is_wide(low, high, LEAST_EPSILON))
 
 
 def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
     """The least δ with (epsilon, δ)-privacy."""
-    return Bound(*_delta(loss, epsilon, proof), tight=loss.tight)
+    low, high = _delta(loss, epsilon, proof)
+    return Bound(low, high, tight=loss.tight and not _is_wide(low, high, LEAST_DELTA))
 
 
-FAR = 1e150
-"""From here on δ is not followed: its value there bounds what comes after."""
+def _is_wide(low: float, high: float, least: float) -> bool:
+    """Return whether the two sides of an answer are farther apart than rounding explains."""
+    return high > least and not high <= low * (1 + NARROW)
 
 
 @lru_cache(maxsize=4096)
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
+    low, high = _routed_epsilon(loss, delta, proof)
+    strict = floor(delta)
+    if not strict > 0 or not _asks(loss, low, high, LEAST_EPSILON):
+        return min(low, high), high
+    if (whole := unsampled(loss)) is not None:
+        high = min(high, _epsilon(whole, delta, proof)[1])
+    if _asks(loss, low, high, LEAST_EPSILON) and not _is_far(loss):
+        high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
+    if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
+        low, high = _halved(loss, strict, proof, low, high)
+    for share in SMALLER:
+        if _asks(loss, low, high, LEAST_EPSILON) and strict * share > 0:
+            high = min(high, _routed_epsilon(loss, Fraction(strict * share), proof)[1])
+    return min(low, high), high
+
+
+@lru_cache(maxsize=4096)
+def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
+    low, high = _routed_delta(loss, epsilon, proof)
+    if _asks(loss, low, high, LEAST_DELTA):
+        below = min(floor(epsilon), FAR)
+        if (whole := unsampled(loss)) is not None:
+            high = min(high, _delta(whole, epsilon, proof)[1])
+        if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
+            high = min(high, RenyiProfile.of(loss).delta(below)[1])
+    return min(low, high), high
+
+
+def _halved(loss: Loss, delta: float, proof: bool, low: float, high: float) -> tuple[float, float]:
+    """Narrow an enclosure of ε by asking for δ between its ends."""
+    for _ in range(HALVINGS):
+        if not _is_wide(low, high, LEAST_EPSILON):
+            break
+        middle = math.sqrt(low * high) if low > 0 else high / 2
+        ends = _routed_delta(loss, Fraction(middle), proof)
+        if ends[1] <= delta:
+            high = middle
+        elif ends[0] > math.nextafter(delta, 1.0):
+            low = middle
+        else:
+            break
+    return low, high
+
+
+def _asks(loss: Loss, low: float, high: float, least: float) -> bool:
+    """Return whether another route may say more: moments are part of those of losses that are not tight."""
+    return _is_wide(low, high, least) if loss.tight else high == math.inf
+
+
+def _is_far(loss: Loss) -> bool:
+    """Return whether samples move so far that their moments take long, and say little."""
+    pairs = [pair for worst in loss.directions() or () for pair, _ in worst]
+    return any(isinstance(pair, MixturePair) and pair.atoms[-1][0] > MOST_SHIFT for pair in pairs)
+
+
+def unsampled(loss: Loss) -> Loss | None:
+    """Return a loss without its Poisson samples, which costs no less; None where there are none."""
+    terms = loss.terms if isinstance(loss, Composition) else ((loss, 1),)
+    if not any(isinstance(term, Poisson) for term, _ in terms):
+        return None
+    return compose((term.loss if isinstance(term, Poisson) else term) * n for term, n in terms)
+
+
+@lru_cache(maxsize=4096)
+def _routed_epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
+    """Enclose ε by the route of the loss alone."""
     strict, low, high = floor(delta), 0.0, 0.0
     for profile in profiles(loss, proof):
         if 0 < low < math.inf and settled(profile, low, strict):
@@ -48,8 +143,8 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
     return min(low, high), high
 
 
-@lru_cache(maxsize=4096)
-def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
+def _routed_delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
+    """Enclose δ by the route of the loss alone."""
     below, above = min(floor(epsilon), FAR), ceiling(epsilon)
     low = high = 0.0
     for profile in profiles(loss, proof):

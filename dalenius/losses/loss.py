@@ -51,6 +51,17 @@ class Loss(ABC):
     def directions(self) -> tuple[Worst, ...] | None:
         """The worst case in each direction of the relation; None where only moments are known."""
 
+    def either_way(self) -> Worst | None:
+        """Return one worst case for both directions at once; None where only moments are known.
+
+        Under replace two neighbours have no order, so that each of several releases may have the pair (P, Q)
+        or its reverse, whatever the others have.
+        """
+        from dalenius.profiles.worse import merged
+
+        directions = self.directions()
+        return None if directions is None else merged(directions)
+
     def moment(self, order: float) -> float:
         """An upper bound on log E_P[e^{order·L}] in the worse direction, for order > 0."""
         directions = self.directions()

@@ -3,7 +3,7 @@
 Theorem (joint with the index; the converse of joint convexity). If release i is made with probability wᵢ,
 whatever the data, and i is published, then the pairs are those of i with probability wᵢ:
 H = Σ wᵢHᵢ in each direction, and E e^{tL} = Σ wᵢ E e^{tLᵢ}. Tight where every part is. If i is kept secret
-the same is an upper bound.
+the same is an upper bound. Under replace each part may have either order, as in a composition.
 
 Where a part is a composition without a finite form, or known by its moments alone, only moments are kept.
 """
@@ -20,6 +20,7 @@ import numpy as np
 
 from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
+from dalenius.losses.composition import turning
 from dalenius.losses.fields import a_loss, listed
 from dalenius.losses.loss import Loss, same_relation
 from dalenius.privacy import numbers
@@ -102,15 +103,23 @@ class Mixture(Loss, kind="mixture"):
 
     @property
     def tight(self) -> bool:
-        """Tight when every part is, and has a pair."""
-        return all(loss.tight for loss in self.losses) and self.directions() is not None
+        """Tight when every part is, and has a pair, and parts are not turned independently of each other."""
+        return all(loss.tight for loss in self.losses) and not self._turns and self.directions() is not None
+
+    @property
+    def _turns(self) -> bool:
+        """Whether several parts have two directions each, without a common order (`Loss.either_way`)."""
+        return self.relation == "replace" and turning((loss, 1) for loss in self.losses) > 1
 
     def directions(self) -> tuple[Worst, ...] | None:
         """Direction by direction, the parts together; None where some part has no single pair."""
-        sides = [loss.directions() for loss in self.losses]
-        if any(side is None for side in sides):
-            return None
-        known = [side for side in sides if side is not None]
+        known: list[tuple[Worst, ...]] = []
+        for loss in self.losses:
+            case = loss.either_way() if self._turns else None
+            side = loss.directions() if case is None else (case,)
+            if side is None or (self._turns and case is None):
+                return None
+            known.append(side)
         merged: list[Worst] = []
         for i in range(max(len(side) for side in known)):
             pairs = [collapse(side[min(i, len(side) - 1)]) for side in known]

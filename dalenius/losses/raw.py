@@ -3,6 +3,11 @@
 Each is a finite pair (P, Q), P with the unit and Q without it, and holds in both directions: (P, Q) for
 removing a unit and (Q, P) for adding one. The description is the pair, so the evaluation is tight.
 
+Under replace neither data set comes first: of two neighbours one has P and the other Q, and which one may
+differ from release to release. One release is evaluated by the worse of both orders, as above; several
+are composed of the least pair that dominates both (`either_way`), which bounds every choice of orders from
+above, also one that depends on earlier outcomes.
+
     DiscretePair              the masses of P and of Q on the same outcomes.
     PrivacyLossDistribution   the law of L = log dP/dQ under P. Q has the masses p·e^{−l}, which must not add
                               up to more than 1; the rest of Q is where P has nothing.
@@ -30,6 +35,10 @@ from dalenius.profiles.atoms import Atom, Atoms, join, rational
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.enclosure import around, interval
 from dalenius.profiles.pair import Worst
+from dalenius.profiles.worse import envelope
+
+Masses = tuple[tuple[Fraction, Fraction], ...]
+"""Of each outcome, under P and under Q."""
 
 
 def both_ways(pair: Atoms) -> tuple[Worst, ...]:
@@ -55,6 +64,10 @@ class DiscretePair(Described, kind="discrete_pair"):
     def directions(self) -> tuple[Worst, ...]:
         """Removing, then adding."""
         return both_ways(rational(zip(self.p, self.q, strict=True)))
+
+    def either_way(self) -> Worst:
+        """Return the least pair that dominates both directions."""
+        return _either_way(tuple(zip(self.p, self.q, strict=True)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,10 +113,23 @@ class TradeoffCurve(Described, kind="tradeoff_curve"):
 
     def directions(self) -> tuple[Worst, ...]:
         """Removing, then adding."""
+        return both_ways(rational(self._masses))
+
+    def either_way(self) -> Worst:
+        """Return the least pair that dominates both directions."""
+        return _either_way(self._masses)
+
+    @property
+    def _masses(self) -> Masses:
+        """The segments of the curve as outcomes."""
         points = list(zip(self.fpr, self.fnr, strict=True))
         rows = [(fnr - later, next_ - fpr) for (fpr, fnr), (next_, later) in pairwise(points)]
-        ends = [(1 - self.fnr[0], Fraction(0)), (Fraction(0), 1 - self.fpr[-1])]
-        return both_ways(rational(rows + ends))
+        return (*rows, (1 - self.fnr[0], Fraction(0)), (Fraction(0), 1 - self.fpr[-1]))
+
+
+@lru_cache(maxsize=1024)
+def _either_way(masses: Masses) -> Worst:
+    return ((envelope(masses, tuple((q, p) for p, q in masses)), 1),)
 
 
 @lru_cache(maxsize=1024)

@@ -87,11 +87,21 @@ class RenyiProfile:
 
         least = float(below(np.array([epsilon]))[0][0])
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
+        bound = self._at(best, epsilon)
+        if self.failure < bound < 1:
+            # The order that is best for ε at this δ, which may be another one.
+            need = -math.log(bound)
+            other = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
+            bound = min(bound, self._at(other, epsilon))
+        return (least, max(least, min(bound, 1.0)))
+
+    def _at(self, order: float, epsilon: float) -> float:
+        """Return the bound on δ(ε) of one order; 1 where there is none."""
         with workprec(BITS):
-            power = _exponent(best, self.moment(best)) - ball(best) * ball(epsilon)
+            power = _exponent(order, self.moment(order)) - ball(order) * ball(epsilon)
             failure = ball(self.failure)
             bound = upper(failure + (1 - failure) * power.exp())
-        return (least, max(least, min(bound, 1.0)) if not math.isnan(bound) else 1.0)
+        return 1.0 if math.isnan(bound) else bound
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε for `delta`."""

@@ -23,7 +23,7 @@ from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample
-from dalenius.profiles.rounding import U
+from dalenius.profiles.rounding import U, down, up
 
 COARSE, FINE = 129, 21
 """Knots of the first and of the second look."""
@@ -44,7 +44,7 @@ def _end(loss: Loss, fpr: Fraction) -> Bound:
     if fpr == 1:
         return Bound(0.0, 0.0, loss.tight, side="lower")
     caught = loss.delta(700)
-    return Bound(max(0.0, 1 - caught.upper), 1.0, loss.tight, side="lower")
+    return Bound(max(0.0, down(1 - caught.upper)), 1.0, caught.tight, side="lower")
 
 
 def _curve(ahead: Profile, back: Profile, fpr: float) -> tuple[float, float]:
@@ -54,7 +54,7 @@ def _curve(ahead: Profile, back: Profile, fpr: float) -> tuple[float, float]:
     near = (float(grid[0][max(at - 1, 0)]), float(grid[0][min(at + 1, len(grid[0]) - 1)]))
     fine = _values(ahead, back, np.linspace(*near, FINE))
     low, high = _lines(fine, fpr)
-    return max(0.0, float(low.max())), min(1 - fpr * (1 - 4 * U), max(0.0, _most(fine, low, high)))
+    return max(0.0, float(low.max())), min(up(1 - fpr * (1 - 4 * U)), max(0.0, _most(fine, low, high)))
 
 
 Grid = tuple[Floats, Floats, Floats]
@@ -93,6 +93,8 @@ def _most(fine: Grid, low: Floats, high: Floats) -> float:
     """At least sup g: chords next to an interval, extended over it; infinite unless g rises, then falls."""
     x = np.exp(fine[0])
     best = float(high.max())
+    if not (np.diff(x) > 0).all():
+        return math.inf
     for i in range(1, len(x) - 2):
         rise = (high[i] - low[i - 1]) / (x[i] - x[i - 1])
         fall = (low[i + 2] - high[i + 1]) / (x[i + 2] - x[i + 1])

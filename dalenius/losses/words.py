@@ -46,6 +46,9 @@ def exception(delta: Fraction, factor: float, epsilon: float) -> str:
 def guessing(relation: Relation, advantage: float) -> str:
     """The best guess at even odds."""
     right = percent((1 + advantage) / 2, ROUND_CEILING)
+    if right == "50%":
+        claim = _CLAIM[relation]
+        return f"A guess whether {claim}, at even odds, is right half of the time, as without the result."
     return f"A guess whether {_CLAIM[relation]}, at even odds, is right at most {right} of the time, not 50%."
 
 

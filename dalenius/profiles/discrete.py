@@ -3,6 +3,7 @@
     one release               its own divergence, inverted
     n of one two-point pair   the binomial sum (`binomial`)
     laws on one lattice       one convolution, exactly on that lattice (`lattice`, `convolution`)
+    a few finite pairs        all outcomes, multiplied out (`product`)
     anything else             every pair on a common lattice (`dots`, `grid`), then one convolution
 
 Whatever the route, δ(ε) at or above the largest sum of losses is the mass of infinite loss, and with
@@ -18,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dalenius.profiles.atoms import Atoms
 from dalenius.profiles.binomial import two_point
 from dalenius.profiles.composed import Composed
 from dalenius.profiles.convolution import Window, convolve
@@ -25,6 +27,7 @@ from dalenius.profiles.grid import Grid, Terms, Unknown, levels
 from dalenius.profiles.inverse import invert
 from dalenius.profiles.lattice import Lattice, OnLattice
 from dalenius.profiles.pair import Floats, Pair
+from dalenius.profiles.product import collapse
 from dalenius.profiles.profile import Profile
 from dalenius.profiles.rounding import U, ceiling, floor
 from dalenius.profiles.saddle import Plan, Sketch, plan
@@ -44,7 +47,18 @@ def _route(terms: Terms) -> Profile:
         if binomial is not None:
             return binomial
     laws = _laws(terms)
-    return Grid(terms) if laws is None else Laws(laws, terms)
+    if laws is not None:
+        return Laws(laws, terms)
+    whole = collapse(terms) if _few(terms) else None
+    return Grid(terms) if whole is None else Alone(whole)
+
+
+def _few(terms: Terms) -> bool:
+    """Whether all pairs are finite, and have few outcomes together."""
+    finite = [(len(pair.atoms), n) for pair, n in terms if isinstance(pair, Atoms)]
+    return len(finite) == len(terms) and sum(n * math.log(max(size, 1)) for size, n in finite) <= math.log(
+        FEW
+    )
 
 
 def _laws(terms: Terms) -> tuple[tuple[Lattice, int], ...] | None:
@@ -54,6 +68,8 @@ def _laws(terms: Terms) -> tuple[tuple[Lattice, int], ...] | None:
     return known if len(known) == len(terms) and len({law.step for law, _ in known}) == 1 else None
 
 
+FEW = 4096
+"""Up to so many outcomes finite pairs that are on no lattice are multiplied out."""
 MOST_EXACT = 4096
 """Up to so many releases their infinite mass is compared exactly."""
 

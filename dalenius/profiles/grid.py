@@ -35,6 +35,8 @@ ENOUGH = 3e-7
 ATTEMPTS = 2
 VANISHED = 1e-280
 """Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
+WIDEST = 100.0
+"""The longest step: losses that are farther apart are not told apart by any ε of interest."""
 BLIND = 1e-13
 """Share of δ that the losses beyond the lattice may cost."""
 
@@ -82,6 +84,8 @@ class Grid:
         final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
         reaches = self._reaches(finer, final.tilt, negligible)
         step = _step(final, count, reaches)
+        if step > WIDEST:
+            return Unknown(), final
         final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         meshes = [_mesh(step, reach, negligible) for reach in reaches]
         laws = [(law(pair, mesh), n) for (pair, n), mesh in zip(self.terms, meshes, strict=True)]

@@ -14,18 +14,21 @@ most their sum. Each integral is part of a whole moment, so Σ(E e^{tLᵢ} − 1
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from dalenius.arithmetic import arb, workprec
-from dalenius.profiles.atoms import Atom, Atoms, join
+from dalenius.profiles.atoms import Atom, Atoms, join, rational
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import between, clip, mass
 from dalenius.profiles.integrals import CELLS, integral
-from dalenius.profiles.pair import Floats, Pair
+from dalenius.profiles.pair import Floats, Pair, Worst
+from dalenius.profiles.product import collapse
 
 Pairs = tuple[Pair, ...]
 
@@ -34,6 +37,60 @@ def worst(*pairs: Pair) -> Pair:
     """One pair that dominates each of these."""
     several = tuple(dict.fromkeys(pairs))
     return several[0] if len(several) == 1 else Worse(several, several)
+
+
+def merged(directions: tuple[Worst, ...]) -> Worst | None:
+    """Return one worst case that dominates each of these; None where they have no common form.
+
+    Args:
+        directions: Worst cases of the same releases, such as those of adding and of removing a unit.
+    """
+    if len(directions) == 1:
+        return directions[0]
+    if len({tuple(times for _, times in releases) for releases in directions}) == 1:
+        rows = zip(*directions, strict=True)
+        return tuple((worst(*(pair for pair, _ in row)), row[0][1]) for row in rows)
+    whole = [collapse(releases) for releases in directions]
+    known = [pair for pair in whole if pair is not None]
+    return ((worst(*known), 1),) if len(known) == len(whole) else None
+
+
+def envelope(*pairs: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
+    """Return the least pair that dominates each of these finite ones, given by exact masses under P and Q.
+
+    The power of the best tests between P and Q is a concave function of their level, through the points
+    (Q(E), P(E)) with E = {L > l}. H(y) is the greatest P(E) − y·Q(E) on that curve, so that the greatest of
+    several H is that of the concave hull of all their points together.
+
+    Args:
+        pairs: For each pair the masses (under P, under Q) of its outcomes.
+    """
+    points = {(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))}
+    for masses in pairs:
+        under_q = under_p = Fraction(0)
+        rows = sorted(masses, key=lambda row: _slope(*row), reverse=True)
+        for p, q in rows:
+            under_q, under_p = under_q + q, under_p + p
+            points.add((under_q, under_p))
+    hull: list[tuple[Fraction, Fraction]] = []
+    for x, y in sorted(points):
+        while hull and (hull[-1][0] == x or (len(hull) > 1 and _below(hull[-2], hull[-1], (x, y)))):
+            hull.pop()
+        hull.append((x, y))
+    first = [(hull[0][1], Fraction(0))]
+    return rational(
+        first + [(after[1] - before[1], after[0] - before[0]) for before, after in pairwise(hull)]
+    )
+
+
+def _slope(p: Fraction, q: Fraction) -> tuple[bool, Fraction]:
+    """Return the likelihood ratio as something to sort by, infinite ones last."""
+    return (q == 0, p / q if q else Fraction(0))
+
+
+def _below(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
+    """Return whether b lies on or below the line from a to c."""
+    return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
 
 
 def both_ways(*pairs: Pair) -> Pair:
