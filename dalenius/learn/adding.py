@@ -107,14 +107,16 @@ class Sum:
         scaled = dict(zip(norms, rows, strict=True))
         within = self.plan.numerics.within(self._clip)
         factors = self.plan.clipping.factors(scaled, within, self.names)
-        if real is not None:
-            factors = {one: factor * real.to(factor.device) for one, factor in factors.items()}
         total = rows.sum(0)
         bad = ~torch.isfinite(total)
         # A GPU would have to be waited for, to know.
         if bad.is_cuda or bool(bad.any()):
             shares.forget(bad)
-        times = {id(factor): factor * scale for factor in factors.values()}
+        # Parameters that are clipped together share one tensor of factors.
+        distinct = {id(factor): factor for factor in factors.values()}
+        if real is not None:
+            distinct = {key: factor * real.to(factor.device) for key, factor in distinct.items()}
+        times = {key: factor * scale for key, factor in distinct.items()}
         return {one: times[id(factor)] for one, factor in factors.items()}, total, bad
 
     def _count(self, squared: Tensor, bad: Tensor, real: Tensor | None) -> None:

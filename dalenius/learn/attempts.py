@@ -63,10 +63,7 @@ class Attempts:
         """How many steps were last noted as paid, and the number of the account's line, or 0."""
 
     def __reduce__(self) -> NoReturn:
-        raise NotSound(
-            "A run is not copied: both would use the same noise.",
-            remedy="Copy private.model.inner; or save the run, and resume it when this one has ended.",
-        )
+        raise not_copied()
 
     @classmethod
     def resumed(
@@ -126,15 +123,18 @@ class Attempts:
 
     def lost(self, step: int) -> bool:
         """Whether the noise of this attempt was used for something that cannot be had again."""
-        self._check(step)
+        self.check(step)
         return step in self._lost or self._used.get(step) == b""
 
-    def _check(self, step: int) -> None:
+    def check(self, step: int) -> None:
+        """Refuse a step that was made before, or a run that another process began."""
         if step < self._made or os.getpid() != self._process:
-            raise NotSound(
-                "The step was made before, or the run belongs to another process: noise would be used twice.",
-                remedy="Go on where the run is, in the process that began it, or resume it from a state.",
-            )
+            raise _elsewhere()
+
+    def check_process(self) -> None:
+        """Refuse a run that another process began, of which this one is a fork."""
+        if os.getpid() != self._process:
+            raise _elsewhere()
 
     def again(self, step: int) -> None:
         """After the charge, before data are read: the step is made anew."""
@@ -154,7 +154,7 @@ class Attempts:
 
     def use(self, step: int, seal: Callable[[], bytes]) -> bool:
         """Before noise is added: whether it may be. If not, the attempt is lost."""
-        self._check(step)
+        self.check(step)
         found = seal() if self._kept else b""
         if step not in self._used:
             self._write(Line("used", step, self.now(step), found))
@@ -197,6 +197,21 @@ class Attempts:
         self._lost |= void
         for step in void:
             self._used.pop(step, None)
+
+
+def not_copied() -> NotSound:
+    """Return the refusal of a copy of a run, or of a part of it."""
+    return NotSound(
+        "A run is not copied: both would use the same noise.",
+        remedy="Copy private.model.inner; or save the run, and resume it when this one has ended.",
+    )
+
+
+def _elsewhere() -> NotSound:
+    return NotSound(
+        "The step was made before, or the run belongs to another process: noise would be used twice.",
+        remedy="Go on where the run is, in the process that began it, or resume it from a state.",
+    )
 
 
 def sealed(

@@ -29,6 +29,9 @@ from dalenius.privacy import numbers
 class Average:
     """Of the trained parameters of a model, from after step `start` on."""
 
+    # Without a dictionary of its own, an average has the methods of its class and no others.
+    __slots__ = "_kept", "_model", "decay", "start", "steps"
+
     def __init__(self, model: nn.Module, decay: float | None = 0.999, *, start: int = 0) -> None:
         if decay is not None and not 0 <= decay < 1:
             raise InvalidArgument("decay must be from 0 to 1, below 1.", remedy="Choose decay=0.999.")

@@ -39,11 +39,14 @@ def read_dataset(dataset: Any) -> Any:
     if isinstance(dataset, Tensor):
         dataset = (dataset,)
     if isinstance(dataset, tuple | list) and dataset and all(isinstance(one, Tensor) for one in dataset):
+        _check_dense(dataset)
         if len({len(one) if one.dim() else 0 for one in dataset}) > 1:
             raise InvalidArgument(
                 "These tensors do not have one row for each other's.", remedy="Pass tensors of one length."
             )
         return TensorDataset(*dataset)
+    if isinstance(dataset, TensorDataset):
+        _check_dense(dataset.tensors)
     if isinstance(dataset, IterableDataset) or not all(
         hasattr(dataset, n) for n in ("__len__", "__getitem__")
     ):
@@ -52,6 +55,20 @@ def read_dataset(dataset: Any) -> Any:
             remedy="Pass tensors, or a data set with __len__ and __getitem__.",
         )
     return dataset
+
+
+def _check_dense(tensors: Sequence[Tensor]) -> None:
+    """Refuse tensors whose rows cannot be picked by number, or have lengths of their own."""
+    if any(one.is_nested for one in tensors):
+        raise InvalidArgument(
+            "Rows of a nested tensor have lengths of their own.",
+            remedy="Pass a padded tensor, data.to_padded_tensor(0); or a list of rows, and pad_to=….",
+        )
+    if any(one.layout is not torch.strided for one in tensors):
+        raise InvalidArgument(
+            "A tensor of the data is sparse, and rows are picked out of dense tensors.",
+            remedy="Pass data.to_dense(), or a data set that makes dense rows one by one.",
+        )
 
 
 def made_up(form: Any, count: int) -> list[Any]:

@@ -13,10 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils import checkpoint
-
-from dalenius.learn.marks import tensors_in
 
 
 def saved_elsewhere() -> Any:
@@ -39,20 +36,23 @@ def kept_activations() -> Iterator[None]:
 
 
 @contextmanager
-def direct_checkpoints(private: Callable[[Tensor], bool]) -> Iterator[None]:
-    """Call functions that are checkpointed by `use_reentrant=True` directly, where tensors are private."""
+def direct_checkpoints() -> Iterator[None]:
+    """Call functions that are checkpointed directly, so that nothing is computed again on the way back."""
     module: Any = checkpoint
-    original = module.CheckpointFunction
+    names = "CheckpointFunction", "_checkpoint_without_reentrant_generator"
+    before = [getattr(module, name) for name in names]
 
     class Direct:
         @staticmethod
         def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
-            if any(map(private, tensors_in(args))):
-                return function(*args)
-            return original.apply(function, preserve, *args)
+            return function(*args)
 
-    module.CheckpointFunction = Direct
+    def around(*_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    module.CheckpointFunction, module._checkpoint_without_reentrant_generator = Direct, around
     try:
         yield
     finally:
-        module.CheckpointFunction = original
+        for name, original in zip(names, before, strict=True):
+            setattr(module, name, original)

@@ -20,7 +20,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.library_code import is_library_class
 from dalenius.losses.fields import Parameter
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
@@ -63,7 +64,16 @@ class Clipping(ABC):
 
 
 def read_clipping(clip: Number | Clipping) -> Clipping:
-    """A number is a flat bound."""
+    """Return how gradients are clipped; a number is a flat bound.
+
+    Raises:
+        NotSound: The clipping is a class of the user's, which could clip by less than it says.
+    """
+    if isinstance(clip, Clipping) and not is_library_class(type(clip)):
+        raise NotSound(
+            f"{type(clip).__name__} is a way of clipping of your own: that it bounds gradients is not known.",
+            remedy="Pass a number, or one of dp.learn.Flat, PerLayer, Automatic, Quantile and Absolute.",
+        )
     return clip if isinstance(clip, Clipping) else Flat(clip)
 
 

@@ -12,6 +12,7 @@ would be a release. A line search compares losses, and is refused.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -28,7 +29,8 @@ Closure = Callable[[], Any]
 
 def evaluations(optimizer: torch.optim.Optimizer, processes: int = 1) -> int:
     """How many gradients a step may ask for."""
-    if not isinstance(optimizer, torch.optim.LBFGS):
+    if not calls_closures(optimizer):
+        _check_step(optimizer)
         return 1
     if processes > 1:
         raise NotSound(
@@ -42,6 +44,24 @@ def evaluations(optimizer: torch.optim.Optimizer, processes: int = 1) -> int:
             remedy="Pass line_search_fn=None to LBFGS, and a small lr.",
         )
     return max(1, min(int(group["max_iter"]), int(group["max_eval"])))
+
+
+def calls_closures(optimizer: torch.optim.Optimizer) -> bool:
+    """Return whether the step of an optimizer evaluates a closure."""
+    return isinstance(optimizer, torch.optim.LBFGS)
+
+
+def _check_step(optimizer: torch.optim.Optimizer) -> None:
+    """Refuse an optimizer, other than LBFGS, whose step cannot be called without a closure."""
+    try:
+        given = inspect.signature(optimizer.step).parameters.get("closure")
+    except (AttributeError, TypeError, ValueError):
+        return
+    if given is not None and given.default is given.empty:
+        raise NotSound(
+            "The step of this optimizer needs a closure, and it is not known how often it evaluates it.",
+            remedy="Use torch.optim.LBFGS, whose evaluations are counted, or an optimizer without closures.",
+        )
 
 
 def several(step: Loss, count: int) -> Loss:
@@ -65,11 +85,11 @@ def for_each(multiplier: Fraction, count: int) -> Fraction:
     return Fraction(math.isqrt(math.ceil(raised**2 * count * 2**64)) + 1, 2**32)
 
 
-def check_closure(closure: Closure | None, count: int) -> None:
-    """An optimizer that asks for several gradients needs to be able to."""
-    if closure is None and count > 1:
+def check_closure(closure: Closure | None, needed: bool) -> None:
+    """Refuse a step without a closure of an optimizer that evaluates one."""
+    if closure is None and needed:
         raise InvalidArgument(
-            "This optimizer evaluates the loss several times in a step.",
+            "This optimizer evaluates the loss by itself, as often as it needs, in a step.",
             remedy="Pass step a closure that zeroes gradients, computes the loss and calls backward.",
         )
 

@@ -11,11 +11,16 @@ the registered functions that it has used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.dataflow.provenance import user_line
+
+_function: Any = torch.autograd.Function
 
 REGISTERED: set[type] = set()
 """Functions whose users vouch that their backward pass keeps examples apart."""
@@ -37,6 +42,31 @@ def register_function(function: type[torch.autograd.Function]) -> None:
             remedy="Pass the subclass of torch.autograd.Function itself, not an instance or its apply.",
         )
     REGISTERED.add(function)
+
+
+@contextmanager
+def guarded_functions(known: Callable[[type], bool]) -> Iterator[None]:
+    """Refuse custom functions that nobody vouches for, whatever they are applied to.
+
+    Args:
+        known: Returns whether the backward pass of a custom function is known.
+    """
+    before = vars(_function)["apply"]
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if not known(cls):
+            raise NotSound(
+                f"{cls.__name__} is a custom function{user_line()}, whose backward pass is not known to keep "
+                "examples apart.",
+                remedy="Write it with functions of torch, or vouch for it by dp.learn.register_function.",
+            )
+        return before.__func__(cls, *args, **kwargs)
+
+    _function.apply = classmethod(apply)
+    try:
+        yield
+    finally:
+        _function.apply = before
 
 
 def vouched(functions: Iterable[type]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any, TypeGuard
@@ -33,10 +33,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dalenius.errors import NotSound
 from dalenius.learn.custom_functions import REGISTERED
 from dalenius.learn.lifted_functions import Lifted
-from dalenius.learn.marks import found_in, replaced, tensors_in
+from dalenius.learn.marks import found_in, other_sequence, replaced, tensors_in
+from dalenius.learn.overrides import check_class, check_modes, is_own
 from dalenius.learn.tape import Function, Tape, in_place
 
-_TOKEN = "_dalenius_example"
+_TOKEN, _INSIDE = "_dalenius_example", "_dalenius_inside"
 _UNSEEN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 _WATCHED_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "data", "real", "imag", "grad", "_base", "grad_fn"))
 _HOOKS = "register_hook", "register_post_accumulate_grad_hook", "grad_fn", "backward"
@@ -68,6 +69,10 @@ _HERE = tuple(f"{item}{os.sep}" for item in (Path(__file__).parents[1], Path(tor
 """Folders whose code is not the user's."""
 
 
+_SPACES = frozenset(("aten", "prims", "prim", "torchvision", "c10d", "_c10d_functional", "quantized"))
+"""Where operators come from that are not written in Python."""
+
+
 class NoRule(Exception):
     """An operation that torch.vmap cannot run, or that brings a vmap rule of its own."""
 
@@ -91,6 +96,7 @@ class ExampleCalls(TorchFunctionMode):
     Args:
         names: the trained parameters and their names.
         batch: storages of the tensors of the batch, by address.
+        spans: the memory that these have, however it is reached.
         private: whether a value that the loss did not get as an argument depends on private data.
         tape: the tape that lifted functions put their parts on; None where examples run one after the other.
         rows: the number of examples that are run at once.
@@ -102,6 +108,7 @@ class ExampleCalls(TorchFunctionMode):
         names: Mapping[Tensor, str],
         *,
         batch: Collection[int],
+        spans: Sequence[range] = (),
         private: Callable[[Any], bool],
         tape: Tape | None = None,
         rows: int = 1,
@@ -113,6 +120,7 @@ class ExampleCalls(TorchFunctionMode):
         self._rules = RULES
         self._parameters = {id(item): item for item in names}
         self._batch, self._private, self._tape, self._rows = batch, private, tape, rows
+        self._spans = spans
         self._token, self._level = object(), 0
         self._lifted: Lifted | None = None
         self._earlier = earlier or {}
@@ -140,13 +148,17 @@ class ExampleCalls(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch on one example, and note which results follow from the example."""
         try:
-            return self._run(func, args, kwargs or {})
+            return self._run(func, types, args, kwargs or {})
         except Exception as error:
             self.error = self.error or error
             raise
 
-    def _run(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(self, func: Function, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors = found_in(args, kwargs)
+        check_modes()
+        for kind in {*types, *map(type, tensors)}:
+            check_class(kind)
+        _check_operator(func, args, kwargs)
         numbers = list(_numbers(args, kwargs))
         if any(map(self._private, numbers)):
             raise _outside(func)
@@ -157,7 +169,10 @@ class ExampleCalls(TorchFunctionMode):
                 remedy="Leave out generator=: the key of the run seeds every step.",
             )
         if not tensors:
-            return self._owned(func(*args, **kwargs))
+            created = func(*args, **kwargs)
+            for tensor in tensors_in(created):
+                setattr(tensor, _INSIDE, self._token)
+            return self._owned(created)
         attribute = _attribute(func)
         if attribute is not None and attribute not in _WATCHED_ATTRIBUTES:
             with torch._C.DisableTorchFunction():
@@ -178,9 +193,8 @@ class ExampleCalls(TorchFunctionMode):
                 if held and self._tape is None:
                     self._check_written(func, args, kwargs)
                 result = func(*args, **kwargs)
-            if held or tied:
-                for tensor in tensors_in(result):
-                    setattr(tensor, _TOKEN, self._token)
+            for tensor in tensors_in(result):
+                setattr(tensor, _TOKEN if held or tied else _INSIDE, self._token)
             return self._owned(result, tensors)
 
     # Values that must not be used.
@@ -216,14 +230,50 @@ class ExampleCalls(TorchFunctionMode):
                 f"The loss of one example hands tensors to code that is not watched: {name}, {where()}.",
                 remedy="Return the loss, without hooks and without backward(); private.step() does the rest.",
             )
+        if func is custom_function_call and not is_own(args[0]) and args[0] not in REGISTERED:
+            raise unknown_function(args[0])
         if func is custom_function_call and self._tape is not None and _has_own_rule(args[0]):
             raise NoRule
         return held
 
     def _check_outside(self, func: Function, tensor: Tensor) -> None:
         """Refuse a tensor that is not the example's and that depends on private data."""
-        if _address(tensor) in self._batch or _address(tensor) in self._earlier or self._private(tensor):
+        shared = _address(tensor) in self._batch or any(_place(tensor) in span for span in self._spans)
+        if shared or _address(tensor) in self._earlier or self._private(tensor):
             raise _outside(func)
+        if (
+            tensor.requires_grad
+            and getattr(tensor, _INSIDE, None) is not self._token
+            and self._learns(tensor)
+        ):
+            raise NotSound(
+                "The loss of one example uses a tensor from outside that requires gradients, and that the "
+                f"run does not train, {where()}: its gradient would be private, without noise.",
+                remedy="Make it a parameter of the model, or call requires_grad_(False) or detach().",
+            )
+
+    def _learns(self, tensor: Tensor) -> bool:
+        """Return whether a backward pass would give gradients to more than copies of trained parameters."""
+        if tensor.is_leaf:
+            return True
+        copies = {id(copy) for copy, _ in self._copies.values()}
+        waiting: list[Any] = [tensor.grad_fn]
+        known = set()
+        while waiting:
+            node = waiting.pop()
+            leaf = getattr(node, "variable", None)
+            if leaf is not None and id(leaf) not in copies:
+                return True
+            for after, _ in getattr(node, "next_functions", ()):
+                if after is not None and after not in known:
+                    known.add(after)
+                    waiting.append(after)
+        return False
+
+    @property
+    def storages(self) -> list[Any]:
+        """Memory that the loss made for this example."""
+        return [storage for storage in self._own.values() if storage is not None]
 
     @property
     def made(self) -> dict[int, StorageWeakRef]:
@@ -297,10 +347,32 @@ def check_custom(tensor: Tensor) -> None:
     if not isinstance(node, BackwardCFunction) or function in REGISTERED:
         return
     if not str(getattr(function, "__module__", "")).startswith(("torch.", "dalenius.")):
+        raise unknown_function(function)
+
+
+def unknown_function(function: Any) -> NotSound:
+    """Return the refusal of a custom function that nobody vouches for."""
+    return NotSound(
+        f"{getattr(function, '__name__', 'A function')} is a custom autograd function, {where()}: its "
+        "backward pass is not watched, and may use other examples than its own.",
+        remedy="Write it with functions of torch, or vouch for it by dp.learn.register_function.",
+    )
+
+
+def _check_operator(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse operators that are written in Python, and arguments whose entries are not seen."""
+    operator = isinstance(func, torch._ops.OpOverload | torch._ops.OpOverloadPacket)
+    space = str(func).split(".")[0].removeprefix("torch.ops.") if operator else "aten"
+    if operator and space not in _SPACES:
         raise NotSound(
-            f"{getattr(function, '__name__', 'A function')} is a custom autograd function that torch.vmap "
-            f"cannot run, {where()}: its backward pass may keep something of one example for the next.",
-            remedy="Set generate_vmap_rule = True in it, or vouch for it by dp.learn.register_function.",
+            f"The loss of one example calls an operator of its own, {func}, {where()}, which is not watched.",
+            remedy="Write it with functions of torch.",
+        )
+    other = other_sequence(args, kwargs)
+    if other:
+        raise NotSound(
+            f"The loss of one example passes a {other} to torch, {where()}: what is in it is not followed.",
+            remedy="Pass a list or a tuple.",
         )
 
 
@@ -322,6 +394,13 @@ def _address(tensor: Tensor) -> int:
     """Return where the memory of a tensor is noted; 0 for a sparse tensor, which has several."""
     storage = _storage(tensor)
     return 0 if storage is None else storage._cdata
+
+
+def _place(tensor: Tensor) -> int:
+    """Return where the values of a tensor begin; −1 for one that has no memory of its own."""
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = functorch.get_unwrapped(tensor)
+    return tensor.data_ptr() if tensor.layout == torch.strided else -1
 
 
 def _attribute(func: Function) -> str | None:

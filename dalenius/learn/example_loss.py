@@ -28,9 +28,11 @@ from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
+from dalenius.learn.checkpointing import direct_checkpoints
 from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, check_custom, reading, where
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
+from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.tape import Tape
 
@@ -75,7 +77,7 @@ class ExampleLoss:
     assumptions = (
         "the function of private.loss keeps no state in Python between calls and takes no values out of "
         "torch by text, files or shared memory",
-        "torch.vmap, and rules given to torch.library.register_vmap, compute what a loop over examples does",
+        "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""
 
@@ -116,6 +118,7 @@ class ExampleLoss:
             NotSound: the function depends on more than its example, or not only on tensor operations of it.
         """
         self._ready()
+        self._model.check_watching()
         check_modules(self._model.inner)
         _check_hooks(self._model.inner)
         leaves = list(_leaves(batch))
@@ -126,6 +129,9 @@ class ExampleLoss:
             self._model.watching = False
             try:
                 losses, parts = self._passed(batch, leaves, rows)
+            except BaseException:
+                self._model.note_failure(f"private.loss ({where()})")
+                raise
             finally:
                 self._model.watching = watching
                 _restore(self._model.inner, held)
@@ -198,6 +204,7 @@ class ExampleLoss:
                 gradient = gradient.to_dense() if gradient.is_sparse else gradient
                 shares[parameter][i // self._model.each] += gradient
             made = calls.made
+            self._model.keep_private(calls.storages)
             del calls, loss
             # What the loss has kept of this example, in whatever way, is none of the next one's.
             earlier = {key: kept for key, kept in {**earlier, **made}.items() if not kept.expired()}
@@ -211,10 +218,11 @@ class ExampleLoss:
         rows: int,
         earlier: Mapping[int, StorageWeakRef] | None = None,
     ) -> ExampleCalls:
-        batch = {item.untyped_storage()._cdata for item in leaves}
+        storages = [item.untyped_storage() for item in leaves]
         return ExampleCalls(
             self._model.names,
-            batch=batch,
+            batch={storage._cdata for storage in storages},
+            spans=[range(at, at + storage.nbytes()) for storage in storages if (at := storage.data_ptr())],
             private=self._around.private,
             tape=tape,
             rows=rows,
@@ -225,7 +233,12 @@ class ExampleLoss:
         calls.begin(list(example))
         rest = iter(example)
         given = _rebuilt(batch, lambda _: next(rest))
-        with calls, NoExchange() if _is_shared() else nullcontext():
+        with (
+            calls,
+            NoExchange() if _is_shared() else nullcontext(),
+            direct_checkpoints(),
+            closed_generator(),
+        ):
             loss = self._function(self._model.inner, given)
             if isinstance(loss, Tensor) and loss.numel() == 1:
                 loss = loss.reshape(())
@@ -264,7 +277,7 @@ class ExampleLoss:
                 "Not all tensors of the batch have one row for each example.",
                 remedy="Pass the batch as private.loader gives it; use constants inside the function.",
             )
-        rows, expected = leaves[0].shape[0], self._model.rows
+        rows, expected = leaves[0].shape[0], self._model._rows
         if rows % self._model.each or (expected is not None and rows != expected):
             raise NotSound(
                 "The batch has more or fewer rows than private.loader gave, and each would count as an "

@@ -29,15 +29,36 @@ def write_weights(
     path: str | os.PathLike[str], state: Mapping[str, Any], receipt: Receipt, *, steps: str
 ) -> None:
     """Replace the file, whole or not at all."""
+    target = writable(path)
     tensors, tied = _apart(state)
     stated = {"format": "pt", RECEIPT: json.dumps(receipt.plain()), STEPS: steps}
-    target = Path(path)
     half = target.with_name(target.name + ".new")
     try:
         _save(tensors, half, {**tied, **stated})
         os.replace(half, target)
     finally:
         half.unlink(missing_ok=True)
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """Return a path to write a file to, after a check that its folder is there.
+
+    Raises:
+        InvalidArgument: It is no path, it is a folder, or its folder is not there.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidArgument("The path is not a text or a Path.", remedy='Pass such as "model.safetensors".')
+    target = Path(path)
+    if target.is_dir() or not target.name:
+        raise InvalidArgument(
+            f"{target} is a folder.", remedy="Pass the name of a file in it, such as model.safetensors."
+        )
+    if not target.parent.is_dir():
+        raise InvalidArgument(
+            f"There is no folder {target.parent} to write {target.name} to.",
+            remedy="Make the folder first: Path(…).mkdir(parents=True).",
+        )
+    return target
 
 
 def read_receipt(path: str | os.PathLike[str]) -> Receipt:

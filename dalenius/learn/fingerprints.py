@@ -46,7 +46,7 @@ class Fingerprints:
         """Return the fingerprints of all tensors together, a vector on every device that they lie on."""
         # What watches torch functions has nothing to see here.
         with torch._C.DisableTorchFunction():
-            flat = [_flat(tensor) for tensor in tensors if tensor.numel()]
+            flat = [_flat(tensor) for tensor in tensors if Tensor.numel(tensor)]
             # Unlike numpy(), DLPack leaves no mark on the memory that says an array shares it.
             here = [np.from_dlpack(words.view(torch.uint8)).data for words in flat if words.device == CPU]
             tag = tags.tag(self._secret, here, tags.quick())
@@ -68,8 +68,9 @@ class Fingerprints:
 
 
 def _flat(tensor: Tensor) -> Tensor:
-    """Return the entries of a tensor in order."""
-    dense = tensor.detach() if tensor.layout is torch.strided else tensor.detach().to_dense()
+    """Return the entries of a tensor in order, whatever methods were set on the tensor itself."""
+    dense = Tensor.detach(tensor)
+    dense = dense if dense.layout is torch.strided else dense.to_dense()
     return dense.resolve_conj().resolve_neg().contiguous().view(-1)
 
 

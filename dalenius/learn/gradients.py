@@ -8,7 +8,7 @@ one was used outside of the model's forward pass, and is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -24,6 +24,9 @@ from dalenius.learn.parts import HALF, Part, full
 from dalenius.learn.sharded import resharded
 from dalenius.learn.sharding import Shards
 from dalenius.learn.tape import Tape
+
+BACKWARD, LOSS = "backward", "loss"
+"""How a pass is made: by `backward()`, watched, or by a function of one example (`example_loss`)."""
 
 
 class Shares:
@@ -123,10 +126,13 @@ class Watched(nn.Module):
         self._compiled = any(type(one).__name__ == "OptimizedModule" for one in model.modules())
         self.watching, self.coarse = True, False
         self.weights: Tensor | None = None
-        self.rows: int | None = None
+        self._rows: int | None = None
+        """How many rows the batch has, which is private."""
         self.apart = False
         """Whether rows may be missing, so that all it returns has to be of one row each."""
         self.lifts, self.gain, self._padding = False, 1.0, 0
+        self.turn = self._expected = self._loops = 0
+        self._entrance, self._watch = BACKWARD, ExitStack()
         self.busy = self.bare = False
         """Whether a forward pass is under way, and whether results are left as they are: then a backward pass
         begins with the gain."""
@@ -199,14 +205,41 @@ class Watched(nn.Module):
 
     @contextmanager
     def looped(self) -> Iterator[None]:
-        """Watch a training loop: all that is called inside."""
-        before, self._tape.looping = self._tape.looping, True
+        """Watch a training loop: all that is called inside.
+
+        Of two loops that overlap, as where the first was broken off, neither ends the other's watch.
+        """
+        first = not self._loops
+        if first:
+            self._watch.enter_context(self._tape.watching())
+        self._loops, self._tape.looping = self._loops + 1, True
         try:
-            with self._tape.watching():
+            with nullcontext() if first else self._tape.watching():
                 yield
         finally:
-            self._tape.looping = before
+            self._loops -= 1
+            if not self._loops:
+                self._tape.looping = False
+                self._watch.close()
             self._tape.guard()
+
+    @property
+    def looping(self) -> bool:
+        """Whether a training loop is watched."""
+        return self._tape.looping
+
+    def expect(self, entrance: str) -> None:
+        """Note that a pass which is adopted later begins now, on the batch at hand.
+
+        Args:
+            entrance: BACKWARD or LOSS: how the pass is made.
+        """
+        self._entrance, self._expected = entrance, self.turn
+
+    @property
+    def entrance(self) -> str:
+        """How the pass was made that is to be taken in."""
+        return self._entrance if self._tape.adopted else BACKWARD
 
     def begin(self, batch: Any, examples: int, *, padding: int = 0) -> None:
         """Begin a pass over a batch, of whose examples the last `padding` count nothing."""
@@ -221,6 +254,15 @@ class Watched(nn.Module):
                 )
             self._tape.give(one)
 
+    def check_watching(self) -> None:
+        """Refuse to go on where the loop is no longer watched, or where modes of the user's hide from it."""
+        self._tape.check_watching()
+
+    def keep_private(self, storages: Iterable[Any]) -> None:
+        """Note that memory which was made elsewhere holds private values."""
+        for storage in storages:
+            self._tape.hold_storage(storage)
+
     @property
     def has_written(self) -> bool:
         """Whether private values were written into public memory."""
@@ -234,6 +276,14 @@ class Watched(nn.Module):
     def forget(self) -> None:
         """Forget the backward passes since the last step, as zeroed gradients are forgotten."""
         self._tape.forget()
+
+    def note_failure(self, name: str) -> None:
+        """Note that something failed on private examples: no step is made after that.
+
+        Args:
+            name: What failed, as the beginning of a sentence.
+        """
+        self._tape.failed = self._tape.failed or name
 
     def unwatched(self) -> AbstractContextManager[None]:
         """Leave what is called inside alone."""
@@ -286,12 +336,11 @@ class Watched(nn.Module):
 
     def _check(self) -> None:
         """What is trained is what was to be trained when noise was planned, in full precision."""
+        known = {*map(id, self.names), *map(id, self._tape.names)}
         late = [
             name
             for name, one in self.inner.named_parameters()
-            if one not in self.names
-            and one not in self._tape.names
-            and (one.requires_grad or one.grad is not None)
+            if id(one) not in known and (one.requires_grad or one.grad is not None)
         ]
         if late:
             raise NotSound(
@@ -308,9 +357,9 @@ class Watched(nn.Module):
         """Of the backward pass that was just made."""
         self._check()
         if (
-            self.rows is not None
+            self._rows is not None
             and not self._tape.looping
-            and self._tape.seen - {self.rows // self.each + self._padding}
+            and self._tape.seen - {self._rows // self.each + self._padding}
         ):
             raise NotSound(
                 "The loop gives the model more or fewer rows than it was given, and each would count as an "
@@ -365,8 +414,8 @@ class Watched(nn.Module):
         return self._shards is not None
 
     @property
-    def examples(self) -> int:
-        """Of the last pass."""
+    def _examples(self) -> int:
+        """How many examples the last pass had, which is private."""
         return self._tape.examples
 
     def state(self) -> list[Tensor]:
@@ -392,6 +441,12 @@ class Watched(nn.Module):
             powers: −1 if the pass was of a mean over examples, 0 if of a sum.
         """
         if self._tape.looping:
+            if self._expected != self.turn:
+                raise NotSound(
+                    "A step was made, or another batch was asked for, inside of the function that computes "
+                    "the loss: its examples would be counted in another step.",
+                    remedy="Compute the loss in the function, and call private.step() after it.",
+                )
             self._tape.check_taken_in()
             self._tape.drop()
             self._tape.examples, self._tape.rows = examples, examples * self.each

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.attempts import not_copied
 from dalenius.learn.room import SIZES
 from dalenius.learn.stretches import Stretches
 
@@ -46,6 +47,9 @@ class Loader:
     def __init__(self, private: Private, passes: Stretches) -> None:
         self._private, self._passes, self._turn = private, passes, 0
         self._pass: tuple[int, int] | None = None
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied()
 
     def __len__(self) -> int:
         """Return the number of steps of the iteration under way, or else of the next one."""
@@ -76,6 +80,7 @@ class Loader:
 
     def _iterate(self, passes: Stretches) -> Iterator[Any]:
         private = self._private
+        private.check_outside_step("A loop over private.loader was begun")
         if private.steps >= private.sampling.steps:
             raise InvalidArgument(
                 f"The run has made all of its {private.sampling.steps} steps: there are no more batches.",
@@ -88,6 +93,7 @@ class Loader:
         private.ready()
         try:
             with private.model.looped(), private.supply:
+                private.model.check_watching()
                 with private.model.unwatched():
                     private.begin()
                 while private.steps < end:
@@ -119,6 +125,7 @@ class Loader:
             turn = self._turn
             with self._measured(number, len(part)):
                 yield batch
+            private.model.check_watching()
             with private.model.unwatched():
                 self._used()
                 self._alone(turn)
@@ -155,6 +162,7 @@ class Loader:
             private.fit_chunk()
 
     def _used(self) -> None:
+        self._private.check_outside_step("The next batch was asked for")
         if self._private.waiting:
             raise InvalidArgument(
                 "The loop asked for the next batch without a step on this one.",

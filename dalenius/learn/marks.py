@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,7 +38,7 @@ def mark(tensor: Tensor, outer: int) -> None:
     if current is not None and outer and current.kind in PLACED and current.outer == outer:
         return
     state = State(AXIS, outer) if outer else State(states.MIXED)
-    put_tag(tensor, Tag(state, Pass.number, 1 << 62, tensor.requires_grad))
+    put_tag(tensor, Tag(state, Pass.number, 1 << 62))
 
 
 def outer_of(tensor: Tensor) -> int | None:
@@ -99,6 +100,8 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, Mapping):
         for one in value.values():
             yield from tensors_in(one)
+    elif type(value) is slice:
+        yield from tensors_in((value.start, value.stop, value.step))
 
 
 def found_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
@@ -107,9 +110,39 @@ def found_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     for one in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(one, Tensor):
             found.append(one)
-        elif isinstance(one, tuple | list | dict):
+        elif isinstance(one, tuple | list | dict | slice):
             found.extend(tensors_in(one))
     return found
+
+
+_PLAIN = str | bytes | bytearray | memoryview | range | np.ndarray | np.generic
+"""Sequences that hold no tensors."""
+
+
+def other_sequence(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the type of an argument that torch reads as a list, and whose entries are not seen; else "".
+
+    torch takes any object with a length and entries for a list, such as a deque or a class of the user's.
+    """
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        name = _other_sequence(value)
+        if name:
+            return name
+    return ""
+
+
+def _other_sequence(value: Any) -> str:
+    kind = type(value)
+    if value is None or kind in (int, float, bool, str, Tensor, torch.dtype, torch.device):
+        return ""
+    if isinstance(value, tuple | list):
+        return next((name for entry in value if (name := _other_sequence(entry))), "")
+    if isinstance(value, dict):
+        return next((name for entry in value.values() if (name := _other_sequence(entry))), "")
+    if isinstance(value, Tensor | _PLAIN | type | torch.nn.Module) or kind.__module__.startswith("torch"):
+        return ""
+    entries = hasattr(kind, "__getitem__") or hasattr(kind, "__iter__")
+    return kind.__name__ if entries else ""
 
 
 def replaced(value: Any, new: Callable[[Tensor], Any]) -> Any:

@@ -31,6 +31,7 @@ from dalenius.learn.adding import Plan
 from dalenius.learn.clipping import Clipping, PerLayer, read_clipping
 from dalenius.learn.correlated import Correlated
 from dalenius.learn.gradients import Watched
+from dalenius.learn.model_tensors import check_model_tensors
 from dalenius.learn.numerics import Numerics
 from dalenius.learn.parts import Part
 from dalenius.learn.recording import Recorded
@@ -75,6 +76,7 @@ class PrivateOptimizer:
         expected = numbers.positive(batch_size, "batch_size")
         self._views = numbers.count(views, "views")
         check_modules(model)
+        check_model_tensors(model)
         self.reduction, self.optimizer = read_reduction(reduction), optimizer
         self.model = Watched(model, rows_per_example=self._views)
         check_parameters(self.model, optimizer)
@@ -144,7 +146,7 @@ class PrivateOptimizer:
         return rows / self._views / self.model.gain
 
     def _alone(self, parts: Mapping[Tensor, Part]) -> Mapping[Tensor, Tensor]:
-        examples = self.model.examples
+        examples = self.model._examples
         return self._sum.alone(parts, examples, scale=self._scale(examples))
 
     def step(self, closure: Callable[[], Any] | None = None) -> None:
@@ -227,8 +229,13 @@ def check_parameters(model: Watched, optimizer: torch.optim.Optimizer) -> None:
             "optimizer must be an optimizer of torch.",
             remedy="Pass torch.optim.SGD(model.parameters(), lr=…).",
         )
-    moved = {one for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
-    left = [name for one, name in model.names.items() if one not in moved]
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise InvalidArgument(
+            "SparseAdam takes sparse gradients, and private gradients have noise in every entry.",
+            remedy="Pass torch.optim.Adam(model.parameters(), lr=…).",
+        )
+    moved = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    left = [name for one, name in model.names.items() if id(one) not in moved]
     if left:
         raise InvalidArgument(
             f"The optimizer does not move {' and '.join(left[:3])}.",

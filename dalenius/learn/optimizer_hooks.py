@@ -7,6 +7,7 @@ and what they leave is looked at: weights, gradients, the optimizer's state and 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -16,8 +17,13 @@ from torch import Tensor
 from torch.optim import optimizer as torch_optimizer
 
 from dalenius.errors import NotSound
+from dalenius.learn.library_code import functions_of, is_library_class, is_library_function
 
 Call = Callable[..., Any]
+_NAMES = frozenset(
+    ("__module__", "__doc__", "__qualname__", "__annotations__", "__firstlineno__", "__static_attributes__")
+)
+"""What the body of a class defines where nothing is in it."""
 
 
 @contextmanager
@@ -68,15 +74,35 @@ def watched_steps(
 
 
 def is_stock(optimizer: torch.optim.Optimizer) -> bool:
-    """Return whether the step of an optimizer, and all that wraps it, is code of torch or of this library."""
-    step: Any = optimizer.step
-    while step is not None:
-        function = getattr(step, "__func__", step)
-        name = str(getattr(function, "__globals__", {}).get("__name__", ""))
-        if not name.startswith(("torch.", "dalenius.")):
-            return False
-        step = getattr(function, "__wrapped__", None)
-    return True
+    """Return whether all that an optimizer's step may call is code of torch or of this library.
+
+    A subclass of the user's that defines anything is not, whatever it defines: `step` calls other methods.
+    """
+    kind = type(optimizer)
+    replaced = [value for name, value in vars(optimizer).items() if callable(getattr(kind, name, None))]
+    return (
+        all(_is_stock_class(base) for base in kind.__mro__[:-1])
+        and all(map(is_library_function, (optimizer.step, *replaced)))
+        and type(optimizer.state) is defaultdict
+        and type(optimizer.param_groups) is list
+        and all(type(group) is dict for group in optimizer.param_groups)
+        and all(_is_plain(value) for group in optimizer.param_groups for value in group.values())
+    )
+
+
+def _is_plain(setting: Any) -> bool:
+    """Return whether arithmetic with a setting runs no code of the user's."""
+    if type(setting) in (list, tuple):
+        return all(map(_is_plain, setting))
+    if type(setting) is dict:
+        return all(map(_is_plain, setting.values()))
+    return type(setting).__module__ in ("builtins", "numpy") or is_library_class(type(setting))
+
+
+def _is_stock_class(kind: type) -> bool:
+    if is_library_class(kind):
+        return all(map(is_library_function, functions_of(kind)))
+    return vars(kind).keys() <= _NAMES
 
 
 def moved(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:

@@ -246,13 +246,16 @@ def lengths(factor: Tensor) -> Tensor:
 
 def squares(tensor: Tensor) -> Tensor:
     """The squared norm of each row; a long one out of parts, as long sums in single precision lose much."""
-    flat = full(tensor).reshape(tensor.shape[0], -1)
+    # A size of -1 is not known where there are no rows.
+    flat = full(tensor).reshape(tensor.shape[0], math.prod(tensor.shape[1:]))
     whole = flat.shape[1] // LONG * LONG
     if not whole:
         return torch.linalg.vector_norm(flat, dim=1).square_()
     parts = torch.linalg.vector_norm(flat[:, :whole].unflatten(1, (-1, LONG)), dim=2)
-    rest = torch.linalg.vector_norm(flat[:, whole:], dim=1).double()
-    return (parts.double().square_().sum(1) + rest.square_()).to(flat.dtype)
+    found = parts.double().square_().sum(1)
+    if whole < flat.shape[1]:
+        found += torch.linalg.vector_norm(flat[:, whole:], dim=1).double().square_()
+    return found.to(flat.dtype)
 
 
 def raised(

@@ -26,6 +26,15 @@ from dalenius.losses.pure import Pure
 from dalenius.release.receipt import Entry
 
 
+def check_account(account: Account | None) -> None:
+    """Refuse something to charge that is not an account."""
+    if account is not None and not isinstance(account, Account):
+        raise InvalidArgument(
+            "account must be an account of a ledger.",
+            remedy="Pass account=ledger.account(…), or leave it out: costs are then only added up.",
+        )
+
+
 class Payment:
     """The charges of one run.
 
@@ -79,7 +88,7 @@ class Payment:
         if self.paid == self.sampling.steps:
             return self.cost(again)
         if not self.paid:
-            return Pure(0, relation=self.sampling.relation)
+            return self._again * again if again else Pure(0, relation=self.sampling.relation)
         paid = self.sampling.stretch(self.step_loss, 0, self.paid)
         return paid + self._again * again if again else paid
 

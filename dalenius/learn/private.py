@@ -30,7 +30,7 @@ from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from zlib import crc32
 
 import numpy as np
@@ -40,23 +40,25 @@ from torch import Tensor, nn
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.adam import tell
-from dalenius.learn.attempts import SEAL, Attempts, joint_seal
+from dalenius.learn.attempts import SEAL, Attempts, joint_seal, not_copied
 from dalenius.learn.averaging import Average
 from dalenius.learn.batch_draws import Draws
 from dalenius.learn.batches import Supply, read_dataset
 from dalenius.learn.clipping import Clipping, PerLayer
-from dalenius.learn.closures import Closure, Evaluated, check_closure, evaluations
+from dalenius.learn.closures import Closure, Evaluated, calls_closures, check_closure, evaluations
 from dalenius.learn.custom_functions import vouched
 from dalenius.learn.data.row_collation import Collate
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.example_loss import ExampleLoss, LossFunction, Surroundings
-from dalenius.learn.gradients import Watched
+from dalenius.learn.export import writable
+from dalenius.learn.gradients import BACKWARD, LOSS, Watched
 from dalenius.learn.loader import Loader
+from dalenius.learn.model_tensors import check_model_tensors
 from dalenius.learn.optimizer import check_parameters
 from dalenius.learn.optimizer_hooks import moved, watched_steps
 from dalenius.learn.parts import Part
-from dalenius.learn.payment import Payment
+from dalenius.learn.payment import Payment, check_account
 from dalenius.learn.recording import Recorded
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.room import Room
@@ -91,6 +93,8 @@ ASSUMPTIONS: tuple[str, ...] = (
     "or plain numbers made of them",
     "all that is done with private tensors is done by functions of torch in the thread of the loop: not by "
     "other threads, by extensions that torch does not see, or by memory shared with other libraries",
+    "no private tensor is given to internal functions of torch (names that begin with an underscore), which "
+    "may switch this check off, or to a profiler or debugger that shows sizes",
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""
@@ -176,6 +180,8 @@ class Private:
     ) -> None:
         self.processes, model = Processes.of(group), plain(model)
         check_modules(model)
+        check_model_tensors(model)
+        check_account(account)
         rows = read_dataset(data)
         self.sampling = asked(
             sampling,
@@ -196,8 +202,12 @@ class Private:
         check_parameters(self.model, optimizer)
         self.reduction = "mean"
         """Whether the loop's losses are means over examples or sums, as the analysis of the loop says."""
-        self._how = CHECKED
-        self._assumptions: tuple[str, ...] = ASSUMPTIONS
+        self._entrances: set[str] = set()
+        """How passes that were taken in were made: by `backward()`, or by the function of `private.loss`."""
+        self._planned = BACKWARD
+        """How the first pass is expected to be made, for receipts before it."""
+        self._stepping = False
+        """Whether a step is under way."""
         self.settings = Settings.read(
             self.sampling,
             self.model,
@@ -293,7 +303,8 @@ class Private:
         again = (f"steps made again with fresh noise, each charged by itself: {more}",) if more else ()
         made = f"steps made: {self.steps} of {self.sampling.steps}"
         average = () if self.average is None else (self.average.how,)
-        assumptions = (*self._assumptions, *vouched(self.model.vouched), *self.supply.assumptions)
+        apart = ExampleLoss.assumptions if LOSS in self._ways else ()
+        assumptions = (*ASSUMPTIONS, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
         return Receipt(
             loss=loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",
@@ -306,13 +317,28 @@ class Private:
                 made,
                 *self._payment.notes,
                 *again,
-                self._how,
+                *self._independence,
                 *(f"assumed: {sentence}" for sentence in assumptions),
             ),
             postprocessing=(type(self.optimizer).__name__, *average),
             tainted=self._key.tainted,
             delta=self.delta,
         )
+
+    @property
+    def _ways(self) -> set[str]:
+        """How passes were made; before the first one, how it is expected to be made."""
+        return self._entrances or {self._planned}
+
+    @property
+    def _independence(self) -> tuple[str, ...]:
+        """Why examples are independent, by the ways in which passes were made."""
+        if len(self._ways) == 1:
+            return (ExampleLoss.how if LOSS in self._ways else CHECKED,)
+        return f"in passes by backward(), {CHECKED}", f"in passes by private.loss, {ExampleLoss.how}"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied()
 
     # The loop.
 
@@ -337,7 +363,7 @@ class Private:
             function: Computes the loss of a batch, whose tensors it is given.
             compile: Whether torch's compiler makes the recording into kernels of its own.
         """
-        return Recorded(self.model, function, compile=compile, ready=self._check_waiting)
+        return Recorded(self.model, function, compile=compile, ready=self._check_recording)
 
     def loss(self, function: LossFunction) -> ExampleLoss:
         """Return forward and backward passes of a loss that sees one example, to call with each batch.
@@ -371,13 +397,18 @@ class Private:
             ready=self._check_learning,
             surroundings=surroundings,
         )
-        self._how, self._assumptions = learn.how, (*ASSUMPTIONS, *learn.assumptions)
+        self._planned = LOSS
         return learn
+
+    def _check_recording(self) -> None:
+        self._check_waiting()
+        self.model.expect(BACKWARD)
 
     def _check_learning(self) -> None:
         # A closure is called inside a step.
         if not self._closes:
             self._check_waiting()
+        self.model.expect(LOSS)
 
     def _rows_gain(self, rows: int) -> float:
         """Return by how much the gradient of a sum over rows exceeds that of the expected reduction."""
@@ -390,23 +421,42 @@ class Private:
             closure: For an optimizer that evaluates gradients several times in a step: zeroes gradients,
                 computes the loss and calls `backward()`.
         """
-        check_closure(closure, self.settings.evaluations)
+        check_closure(closure, self._closes)
+        self.check_outside_step("private.step() was called")
         self._check_waiting()
-        self.waiting = False
-        if closure is not None and not self._closes:
-            closure()
-        with self.model.unwatched():
-            if self._closes:
-                self._release(closure)
-            else:
-                self._take_in()
-                if self._last:
-                    self._release()
+        self.waiting, self._stepping = False, True
+        self.model.turn += 1
+        try:
+            if closure is not None and not self._closes:
+                closure()
+            with self.model.unwatched():
+                if self._closes:
+                    self._release(closure)
+                else:
+                    self._take_in()
+                    if self._last:
+                        self._release()
+        finally:
+            self._stepping = False
+
+    def check_outside_step(self, what: str) -> None:
+        """Refuse something that a closure or a hook of the optimizer does inside of a step.
+
+        Args:
+            what: What happened, as the beginning of a sentence.
+        """
+        if self._stepping:
+            raise NotSound(
+                f"{what} inside of a step: examples would be counted twice, or in a step that is not "
+                "charged.",
+                remedy="Let a closure zero gradients, compute the loss of the batch at hand and call "
+                "backward(), and nothing else.",
+            )
 
     @property
     def _closes(self) -> bool:
-        """Whether the optimizer evaluates a closure several times in a step."""
-        return self.settings.evaluations > 1
+        """Whether the optimizer evaluates a closure in its step."""
+        return calls_closures(self.optimizer)
 
     def _check_waiting(self) -> None:
         if not self.waiting:
@@ -417,8 +467,14 @@ class Private:
 
     def _take_in(self) -> None:
         """Add the gradients of a backward pass that was accepted; the first one of a run is paid for now."""
+        if not self.model.looping:
+            raise NotSound(
+                "The loop over private.loader was ended before the step, so that what came before the step "
+                "was not watched.",
+                remedy="Call private.step() inside of the loop over private.loader.",
+            )
         self._draws.check_seed()
-        reduction = self.model.reduction
+        reduction, entrance = self.model.reduction, self.model.entrance
         shares = self.model.shares()
         check_parameters(self.model, self.optimizer)
         if reduction is not None and reduction != self.reduction:
@@ -429,9 +485,11 @@ class Private:
                 )
             self.reduction = reduction
         self.optimizer_settings()
-        if not self._payment.begun:
+        if self._payment.paid <= self.steps:
             self._files.checked()
             self._pay_for_step()
+        if shares.parameters:
+            self._entrances.add(entrance)
         self._sum.add(shares, scale=self._scale(shares.examples), real=self._real)
 
     def _scale(self, examples: int) -> float:
@@ -439,19 +497,63 @@ class Private:
         return (examples if self.reduction == "mean" else 1 / self._rows_each) / self.model.gain
 
     def _alone(self, parts: Mapping[Tensor, Part]) -> Mapping[Tensor, Tensor]:
-        examples = self.model.examples
+        examples = self.model._examples
         return self._sum.alone(parts, examples, scale=self._scale(examples), real=self._real)
 
-    def _evaluate(self, closure: Closure, number: int) -> None:
+    def _evaluate(self, closure: Closure, step: int, attempt: int, number: int) -> None:
+        """Make one of the gradients of a step; the first one is paid for before its noise is taken.
+
+        Args:
+            closure: Zeroes gradients, computes the loss and calls `backward()`.
+            step: The number of the step.
+            attempt: The number of the attempt at it.
+            number: The number of the gradient, from 0.
+        """
         released = self._files.released
-        released.hold()
-        self.zero_grad()
-        with self.model.watched():
-            closure()
-        released.compare()
-        self._sum.clear()
-        self._take_in()
-        self._sum.release(self._key, self.steps, self._attempts.now(self.steps), number)
+        with self.model.unwatched():
+            self._check_moved()
+            released.hold()
+            self.zero_grad()
+            with self.model.watched():
+                closure()
+            if (step, attempt) != (self.steps, self._attempts.now(step)):
+                raise NotSound(
+                    "The run was moved to another step while a closure was evaluated.",
+                    remedy="Leave private.steps to private.step().",
+                )
+            released.compare()
+            self._sum.clear()
+            self._take_in()
+            if not number and not self._attempts.use(step, self._seal):
+                raise NotSound(
+                    "The noise of this step was used for other gradients.",
+                    remedy="Ask private.loader for the next batch: it makes the step anew.",
+                )
+            self._add_noise(step, attempt, number)
+
+    def _before(self, step: int, *number: int) -> Iterator[tuple[int, ...]]:
+        """Give the steps before, the last one first, and their attempts, for noise that is correlated."""
+        return ((earlier, self._attempts.now(earlier), *number) for earlier in range(step - 1, -1, -1))
+
+    def _add_noise(self, step: int, attempt: int, *number: int) -> None:
+        """Add the noise of an attempt at a step to the sum at hand, if a charge covers the step.
+
+        Args:
+            step: The number of the step.
+            attempt: The number of the attempt at it.
+            number: The number of the gradient, where a step evaluates several.
+        """
+        self._check_covered(step)
+        self._sum.release(self._key, step, attempt, *number, before=self._before(step, *number))
+
+    def _check_covered(self, step: int) -> None:
+        """Refuse a step that no charge covers, that was made before, or of a run of another process."""
+        self._attempts.check(step)
+        if self._payment.paid <= step:
+            raise NotSound(
+                "No charge covers this step.",
+                remedy="Call private.step() once for every batch that private.loader gives.",
+            )
 
     def _release(self, closure: Closure | None = None) -> None:
         """Make the step, unless its noise was used for other sums: then the loader draws another attempt."""
@@ -462,35 +564,49 @@ class Private:
         elif self.processes.count == 1:
             released.check_steps(wait=False)
         settings = crc32(repr(self.optimizer_settings()).encode())
-        self._sum.meet(self._key, self.steps, self._attempts.now(self.steps), self._draws.digest, settings)
-        if not self._attempts.use(self.steps, self._seal):
-            return
-        tell(self.optimizer, self._sum.plan, self._sum.clip)
+        step, attempt = self.steps, self._attempts.now(self.steps)
+        self._sum.meet(self._key, step, attempt, self._draws.digest, settings)
         if closure is not None and self._closes:
-            with self._watched_steps() as step:
-                step(Evaluated(partial(self._evaluate, closure), self.settings.evaluations))
+            # The first evaluation says whether the loop is accepted: it is paid for there.
+            tell(self.optimizer, self._sum.plan, self._sum.clip)
+            evaluate = partial(self._evaluate, closure, step, attempt)
+            with self._watched_steps() as move:
+                move(Evaluated(evaluate, self.settings.evaluations))
             released.hold()
         else:
-            before = ((step, self._attempts.now(step)) for step in range(self.steps - 1, -1, -1))
-            self._sum.release(self._key, self.steps, self._attempts.now(self.steps), before=before)
+            if not self._attempts.use(step, self._seal):
+                return
+            tell(self.optimizer, self._sum.plan, self._sum.clip)
+            self._add_noise(step, attempt)
             try:
-                with self._watched_steps() as step:
-                    step()
-            finally:
-                released.hold()
-        self.steps += 1
-        self._attempts.done(self.steps - 1)
+                with self._watched_steps() as move:
+                    move()
+            except BaseException:
+                if not self._moves_private():
+                    released.hold()
+                raise
+            released.hold()
+        self._check_covered(step)
+        self.steps = step + 1
+        self._attempts.done(step)
         self._draws.random_state = None
 
     def _watched_steps(self) -> AbstractContextManager[Callable[..., Any]]:
-        if self.model.has_written and any(map(self.model.is_private, moved(self.optimizer))):
+        self._check_moved()
+        settings = self.optimizer_settings
+        return watched_steps(self.optimizer, self.model.watched, self.model.is_private, settings)
+
+    def _moves_private(self) -> bool:
+        """Return whether weights, gradients or the optimizer's state hold private examples."""
+        return self.model.has_written and any(map(self.model.is_private, moved(self.optimizer)))
+
+    def _check_moved(self) -> None:
+        if self._moves_private():
             raise NotSound(
                 "Private examples were written into weights, or into the optimizer's state, which its step "
                 "adds to weights.",
                 remedy="Leave weights and momenta to the optimizer.",
             )
-        settings = self.optimizer_settings
-        return watched_steps(self.optimizer, self.model.watched, self.model.is_private, settings)
 
     def _seal(self) -> bytes:
         """Return a tag of all that noise is about to be added to."""
@@ -516,6 +632,7 @@ class Private:
         Raises:
             NotSound: The state of the model holds something that the optimizer did not put there.
         """
+        self._attempts.check_process()
         steps = f"{self.steps} of {self.sampling.steps} steps"
         with self.model.unwatched():
             self._files.export(path, self.receipt, steps=steps, trained=trained)
@@ -531,8 +648,11 @@ class Private:
         Raises:
             NotSound: The state of the model holds something that the optimizer did not put there.
         """
+        self._attempts.check_process()
         with self.model.unwatched():
-            self._save(Path(path).absolute())
+            # Only the first process writes: others may have no such folder.
+            place = self.processes.first("a path", lambda: str(writable(path).absolute()))
+            self._save(Path(place))
 
     def _save(self, place: Path) -> None:
         state = self._files.checked()
@@ -559,6 +679,7 @@ class Private:
             entry=line_of(self._payment.entry),
             paid=self._payment.paid,
             chance=self._draws.random_state or chance(),
+            entrances=sorted(self._entrances),
         )
 
     def close(self) -> None:
@@ -577,6 +698,7 @@ class Private:
             account: The account that paid.
             named: All else as it was given to `Private`.
         """
+        check_account(account)
         place, processes = Path(path).absolute(), Processes.of(named.get("group"))
         state = processes.first("a state", lambda: State.read(place))
         private = cls(*given, **named)
@@ -600,6 +722,7 @@ class Private:
             self.close()
             raise
         self._key, self._draws.random_state = key, state.chance
+        self._entrances = set(state.entrances)
         self.steps, self.reduction, self._sum.clip = state.steps, state.reduction, state.clip
         self._payment.go_on(state.paid, None if state.entry is None else Entry(**state.entry))
         if self._attempts.paid is not None:
@@ -644,10 +767,11 @@ class Private:
         """
         examples = max(FEWEST, len(part))
         self.waiting, self._last = True, last
+        self.model.turn += 1
         self.model.lifts = self.reduction == "mean"
         if isinstance(self._sum.plan.clipping, PerLayer):
             self.model.by_layers(self._alone)
-        self.model.rows = self._rows_each * examples
+        self.model._rows = self._rows_each * examples
         self._real = None
         if len(part) < examples:
             self._real = (torch.arange(examples) < len(part)).double()
@@ -707,6 +831,17 @@ class Private:
 
 
 def _follow(average: Average, model: nn.Module, optimizer: torch.optim.Optimizer) -> Average:
+    if not isinstance(average, Average):
+        raise InvalidArgument(
+            "average must be an average of the model's weights.",
+            remedy="Pass average=dp.learn.Average(model).",
+        )
+    if type(average) is not Average:
+        raise NotSound(
+            f"The average is a {type(average).__name__}, a subclass of Average whose code may put anything "
+            "into what is exported.",
+            remedy="Pass average=dp.learn.Average(model) itself.",
+        )
     if not average.follows(model):
         raise InvalidArgument(
             "The average is of another model than the one that is trained.",

@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from dalenius.errors import InvalidArgument, NotSound
+from dalenius.errors import DaleniusError, InvalidArgument, NotSound
 from dalenius.learn.gradients import Watched
 from dalenius.learn.marks import tensors_in
 from dalenius.learn.parts import HALF, Part
@@ -101,7 +101,19 @@ class Recorded:
             if len(self._passes) >= MOST:
                 return self._eager(loss, tensors)
             self._passes[key] = self._record(loss, [one.clone() for one in filled])
-        return self._passes[key].make(model, filled, rows)
+        try:
+            return self._passes[key].make(model, filled, rows)
+        except DaleniusError:
+            raise
+        except Exception as error:
+            # Whether a recording fails depends on the batch, and so does the text of the error.
+            model.note_failure("A recorded function")
+            raise NotSound(
+                f"A recorded function failed with {type(error).__name__}. The text of the error is withheld, "
+                "as it may hold data.",
+                remedy="Check labels and indices before they are data; call the function on made-up rows to "
+                "see the text.",
+            ) from None
 
     def _eager(self, loss: Callable[[Sequence[Tensor]], Tensor], tensors: Sequence[Tensor]) -> Tensor:
         """Make a pass without a recording."""
@@ -164,7 +176,7 @@ class Recorded:
 
     def _recorded(self, run: Run, inputs: Sequence[Tensor]) -> Pass:
         _, parts = run(inputs)
-        examples, gain, found = self._model.examples, self._model.gain, run
+        examples, gain, found = self._model._examples, self._model.gain, run
         if examples * self._model.each != len(inputs[0]):
             raise NotSound(
                 "The loop gives the model more or fewer rows than it was given, and each would count as an "

@@ -32,6 +32,7 @@ from dalenius.errors import NotSound
 from dalenius.learn.averaging import Average
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor
 from dalenius.learn.fingerprints import Fingerprints
+from dalenius.learn.model_tensors import check_class
 from dalenius.learn.sharded import is_sharded, local, resharded
 from dalenius.noise.stream import StreamKey
 
@@ -114,7 +115,9 @@ class ReleasedState:
         for name, value in {**dict(self._model.named_buffers()), **state}.items():
             if isinstance(value, PrivateTensor):
                 settled[name] = ("private examples",)
-            elif isinstance(value, Tensor) and (value in self._names or _place(value) in places):
+                continue
+            check_class(name, value)
+            if isinstance(value, Tensor) and (value in self._names or _place(value) in places):
                 trained.add(name)
             else:
                 settled[name] = self._form(value)

@@ -118,7 +118,12 @@ class RunFiles:
 
 
 def _detached(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.detach() if isinstance(value, Tensor) else value for name, value in state.items()}
+    """Return the tensors of a state without their graphs, whatever their classes would return."""
+    with torch._C.DisableTorchFunction():
+        return {
+            name: Tensor.detach(value) if isinstance(value, Tensor) else value
+            for name, value in state.items()
+        }
 
 
 def _check_clean(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -17,24 +17,26 @@ _SCRIPTS: tuple[Any, ...] = (torch._C.ScriptFunction, torch._C.ScriptMethod)
 
 
 @contextmanager
-def followed_scripts(private: Callable[[Tensor], bool]) -> Iterator[None]:
-    """Run scripted functions of private tensors as they were written, and refuse what was not written so.
+def followed_scripts(private: Callable[[Tensor], bool], looping: Callable[[], bool]) -> Iterator[None]:
+    """Run scripted functions as they were written, and refuse those of which that is not known.
 
     Args:
         private: Returns whether a tensor depends on private examples.
+        looping: Returns whether a loop is watched. There a script may hold private tensors as constants or
+            attributes, whatever it is called with.
     """
     before: list[Any] = [kind.__call__ for kind in _SCRIPTS]
 
     def watched(original: Any) -> Any:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not any(map(private, tensors_in((args, kwargs)))):
-                return original(self, *args, **kwargs)
             # What torch.jit.script was given, which torch keeps for its compiler.
             written = getattr(self, "_torchdynamo_inline", None)
             if callable(written):
                 return written(*args, **kwargs)
+            if not looping() and not any(map(private, tensors_in((args, kwargs)))):
+                return original(self, *args, **kwargs)
             raise NotSound(
-                f"A function or module of TorchScript on private examples{user_line()} is not followed.",
+                f"A function or module of TorchScript{user_line()} is not followed in a private loop.",
                 remedy="Call it as it was before torch.jit.script or torch.jit.trace.",
             )
 

@@ -15,7 +15,7 @@ from dalenius.learn.several import Processes
 
 def is_sharded(tensor: Any) -> bool:
     """Whether it is a DTensor."""
-    return hasattr(tensor, "device_mesh")
+    return hasattr(type(tensor), "device_mesh")
 
 
 def resharded(model: nn.Module) -> nn.Module:

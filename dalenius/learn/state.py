@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ class State:
     paid: int
     average: Mapping[str, Any] | None = None
     chance: Mapping[str, Any] = field(default_factory=dict)
+    entrances: Sequence[str] = ()
+    """How passes were made so far (`gradients`), for receipts."""
 
     def write(self, path: Path) -> None:
         """Replace the file, whole or not at all."""
@@ -99,6 +101,7 @@ class State:
             content["facts"]["pay"] = "run"
         elif version != VERSION:
             raise _unknown(path)
+        content.setdefault("entrances", ())
         if set(content) != names:
             raise _unknown(path)
         return State(**content)

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,18 +31,19 @@ import torch
 from torch import Tensor
 from torch._C import _functorch as functorch
 from torch.autograd.function import BackwardCFunction
-from torch.nn import functional
+from torch.nn import Parameter, functional
 from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import DaleniusError, NotSound
 from dalenius.learn import criteria
 from dalenius.learn.checkpointing import direct_checkpoints, kept_activations, saved_elsewhere
-from dalenius.learn.custom_functions import REGISTERED
+from dalenius.learn.custom_functions import REGISTERED, guarded_functions
 from dalenius.learn.dataflow import batch_length, reads
 from dalenius.learn.dataflow.equivalents import REPLACEMENTS
-from dalenius.learn.dataflow.interpreter import Analysis, Outcome
+from dalenius.learn.dataflow.interpreter import ATOMS, Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
+from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_numbers import (
     BatchSize,
     PrivateInteger,
@@ -54,6 +57,7 @@ from dalenius.learn.dataflow.states import (
     COPIES,
     MIXED,
     PRIVATE,
+    STATE,
     TOTAL,
     UNIFORM,
     VARIED,
@@ -68,8 +72,19 @@ from dalenius.learn.dataflow.states import (
 )
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
-from dalenius.learn.marks import Pass, derive, derived, found_in, note_ragged, replaced, tensors_in
+from dalenius.learn.marks import (
+    Pass,
+    derive,
+    derived,
+    found_in,
+    note_ragged,
+    other_sequence,
+    replaced,
+    tensors_in,
+)
+from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
 from dalenius.learn.parts import Part, Whole
+from dalenius.learn.random_state import watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
 
@@ -78,6 +93,7 @@ Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
 """Computes what the function would, and puts parts on the tape on the way back."""
 
 _transformed = functorch.maybe_current_level
+_dispatched = torch._C._len_torch_dispatch_stack
 _TRANSFORMS = frozenset(
     ("torch._functorch.vmap", "torch._functorch.eager_transforms", "torch._functorch.apis")
 )
@@ -91,6 +107,8 @@ _DIVISIONS = frozenset(
     (torch.div, torch.true_divide, Tensor.div, Tensor.true_divide, Tensor.__truediv__, Tensor.__div__)
 )
 _PRODUCTS = frozenset((torch.mul, torch.multiply, Tensor.mul, Tensor.__mul__, Tensor.__rmul__))
+_RESHAPED = frozenset(("squeeze", "squeeze_", "flatten"))
+"""Functions whose results have a number of dimensions that depends on sizes, or on tensors that are given."""
 _MEASURES = frozenset((reads.SHAPE, reads.BYTES, *reads.SIZES))
 _CUTS = dict.fromkeys(
     ("unbind", "split", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "__iter__"), 0
@@ -100,14 +118,19 @@ _CUTS |= {"hsplit": 1, "vsplit": 0, "dsplit": 2}
 _NEW = Tensor.new_empty, Tensor.new_empty_strided
 _EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, *_NEW))
 """Functions whose results hold whatever was in memory before."""
+_STORAGES = frozenset((Tensor.storage, Tensor.untyped_storage))
+_DRAWS = "_dalenius_draws"
 _HOOKS = frozenset((Tensor.register_hook, Tensor.register_post_accumulate_grad_hook))
 _SET_DATA = vars(torch._C.TensorBase)["data"].__set__
+_GET_DATA = vars(torch._C.TensorBase)["data"].__get__
 _EXCHANGES = "torch.distributed.distributed_c10d"
 _ONE_SIDED = frozenset(("send", "isend", "broadcast", "scatter"))
 _NUMBERS = itertools.count(1)
 _OPEN: list[Tape] = []
 """Tapes of loops that have begun and not ended; only the last one watches."""
 PrivateTensor.watched = staticmethod(lambda: bool(_OPEN))
+# A process that is forked, as to read public data, has no loop of its own.
+os.register_at_fork(after_in_child=_OPEN.clear)
 KNOWN = frozenset(
     (
         "transformers.models.bloom.modeling_bloom.GeLUFunction",
@@ -115,6 +138,8 @@ KNOWN = frozenset(
     )
 )
 """Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
+_ERRORS = RuntimeError, ValueError, TypeError
+"""Errors of torch whose texts may tell the size of a batch."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that holds private values", "")
 
@@ -153,6 +178,11 @@ class Tape(TorchFunctionMode):
         self._analysis, self._writes = Analysis(), Writes()
         self._live: list[ref[Tensor]] = []
         self._generators: list[Any] = []
+        self._draws = 0
+        """How often random numbers were drawn whose number may be private."""
+        self._noted: set[int] = set()
+        self._unsure = False
+        """Whether the last call was not analysed, so that what it wrote to is not known."""
         self.layers: Layers | None = None
         """Where layers are clipped by themselves."""
 
@@ -191,23 +221,51 @@ class Tape(TorchFunctionMode):
         try:
             with (
                 batch_length.tracked(_length),
-                direct_checkpoints(_is_private),
-                followed_scripts(_is_private),
+                direct_checkpoints(),
+                followed_scripts(_is_private, _is_looping),
                 guarded_threads(_is_watched),
+                guarded_functions(_is_known_function),
+                watched_generator(self._mark_drawn, self._check_restored),
             ):
                 yield
         finally:
             _OPEN.remove(self)
             _withdraw(self)
 
+    def _mark_drawn(self, state: Tensor) -> None:
+        """Note that the state of a random generator tells how many examples there are."""
+        if self.looping and not self.paused:
+            self._tag(state, mixed("get_state", "tells how many random numbers the examples have used"))
+            setattr(state, _DRAWS, self._draws)
+
+    def _check_restored(self, state: Tensor) -> None:
+        """Refuse to put a state of the generator back after the examples have used random numbers."""
+        if self.looping and not self.paused and getattr(state, _DRAWS, None) != self._draws:
+            raise NotSound(
+                f"The state of torch's generator is set{user_line()}, after the examples have used random "
+                "numbers: how many they used is private, and later numbers would tell.",
+                remedy="Leave the generator to the run, whose key seeds every step.",
+            )
+
+    def check_watching(self) -> None:
+        """Refuse to go on where this tape was taken off torch's stack of modes, or has others beneath it."""
+        if self in _OPEN:
+            check_function_modes(self)
+            check_modes()
+
     @contextmanager
     def unwatched(self, paused: bool = True) -> Iterator[None]:
         """Leave what is called inside alone; or, if not `paused`, watch it again."""
-        before, self.paused = self.paused, paused
+        # The code of one run is not watched by the loops of others either.
+        tapes = list({id(tape): tape for tape in (self, *(_OPEN if paused else ()))}.values())
+        before = [tape.paused for tape in tapes]
+        for tape in tapes:
+            tape.paused = paused
         try:
             yield
         finally:
-            self.paused = before
+            for tape, earlier in zip(tapes, before, strict=True):
+                tape.paused = earlier
 
     def begin(self, examples: int, rows: int) -> None:
         """Begin a pass over a chunk of so many examples, in so many rows."""
@@ -223,7 +281,11 @@ class Tape(TorchFunctionMode):
         with torch._C.DisableTorchFunction():
             for known in self._live:
                 tensor = known()
-                if tensor is not None and id(tensor) not in self._ids and not self.is_public(tensor):
+                if (
+                    tensor is not None
+                    and id(tensor) not in self._ids
+                    and _is_watched_state(self.state(tensor))
+                ):
                     guard(tensor)
         self._live = []
 
@@ -274,11 +336,17 @@ class Tape(TorchFunctionMode):
 
     # States.
 
+    def hold_storage(self, storage: Any) -> None:
+        """Note that private values lie in some memory."""
+        self._writes.hold_storage(storage)
+
     def state(self, tensor: Tensor) -> State | None:
         """Return what is known of a tensor in the present pass; None if it is public."""
         tag = tag_of(tensor)
         if tag is None:
             if (self._writes and self._writes.date(tensor)) or self._writes.holds(tensor):
+                return State(MIXED, origin=_ALIAS)
+            if len(_OPEN) > 1 and any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
         state = tag.state
@@ -291,6 +359,9 @@ class Tape(TorchFunctionMode):
         if state.kind not in PRIVATE and self._writes.holds(tensor):
             # Its memory was replaced, as by set_(), which is no function that passes through here.
             return State(MIXED, origin=_ALIAS)
+        if state.kind == UNIFORM and not is_long(state) and state.shape not in (None, tensor.shape):
+            # Replaced by public memory of another size.
+            return None
         if tensor.requires_grad and state.kind in PRIVATE:
             return self._hidden(tensor, True) or state
         return state
@@ -320,13 +391,11 @@ class Tape(TorchFunctionMode):
         if state is None:
             put_tag(tensor, None)
         else:
-            # Inside of a custom function gradients are off: its result is differentiable only afterwards.
-            differentiable = tensor.requires_grad and torch.is_grad_enabled()
-            put_tag(tensor, Tag(state, self._number, self._writes.clock, differentiable))
+            put_tag(tensor, Tag(state, self._number, self._writes.clock))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
-                if self.looping:
-                    self._live.append(ref(tensor))
+            if self.looping and _is_watched_state(state):
+                self._live.append(ref(tensor))
 
     # What is called.
 
@@ -335,13 +404,21 @@ class Tape(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch, by a rule where a parameter meets examples."""
         kwargs = kwargs or {}
-        if (
-            self.paused
-            or not _OPEN
-            or ((_OPEN[1:] or _OPEN[-1] is not self) and not self._owns(args, kwargs))
-        ):
+        if self.paused or not _OPEN:
             return _call(func, args, kwargs)
+        if len(_OPEN) > 1 or _OPEN[0] is not self:
+            if not self._owns(args, kwargs):
+                return _call(func, args, kwargs)
+        elif traits_of(func).quick:
+            result = self._run_quickly(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
         tensors = found_in(args, kwargs)
+        if self.looping:
+            self._check_arguments(func, types, args, kwargs, tensors)
+            if func == _GET_DATA:
+                # The same values; a write into them is counted, so that a backward pass finds it.
+                return self.__torch_function__(Tensor.detach, types, args)
         if _transformed() is not None:
             self._check_transformed(tensors)
         states, private, ids = {}, False, self._ids
@@ -349,7 +426,7 @@ class Tape(TorchFunctionMode):
         for tensor in tensors:
             if id(tensor) in ids:
                 weights.append(tensor)
-                if not self._writes:
+                if not self._writes and not self._writes.holds(tensor):
                     continue
             elif derived(tensor):
                 weights.append(tensor)
@@ -368,21 +445,150 @@ class Tape(TorchFunctionMode):
                 return result
         if not torch.is_grad_enabled():
             weights = []
-        if not states and not weights:
-            return self._public(func, args, kwargs)
+        if self.looping and not private:
+            _check_public(func, trained=bool(weights))
         try:
+            if not states and not weights:
+                return self._public(func, args, kwargs)
             return self._called(func, args, kwargs, states, weights, private)
         except DaleniusError:
             raise
         except Exception as error:
-            if private or any(map(is_long, states.values())):
-                self.failed = self.failed or f"{_name(func)}{user_line()}"
-                if isinstance(error, IndexError) and self.looping:
-                    raise IndexError(
-                        f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and "
-                        "not shown. Check labels and indices before they are data."
-                    ) from None
+            sized = _sized(args, kwargs) or _numbered(args, kwargs)
+            watched = private or sized or any(map(is_long, states.values()))
+            failure = self._note_failure(func, error) if watched else None
+            if failure is None:
+                raise
+        # Outside of the handler, so that the error does not carry the original one.
+        raise failure
+
+    @staticmethod
+    def _check_arguments(func: Function, types: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
+        """Refuse arguments whose entries are not seen, and code that runs beneath the functions of torch."""
+        other = other_sequence(args, kwargs)
+        if other:
+            raise NotSound(
+                f"{_name(func)} takes a {other}{user_line()}, and what is in it is not followed.",
+                remedy="Pass a list or a tuple.",
+            )
+        for kind in {*types, *map(type, tensors)}:
+            check_class(kind)
+        if any(tensor.is_nested for tensor in tensors):
+            raise nested()
+        check_modes()
+
+    def _note_failure(self, func: Function, error: Exception) -> Exception | None:
+        """Remember that a function failed on private examples.
+
+        Returns:
+            An error to raise in its place, without private values and sizes; None where it has none.
+        """
+        self.failed = self.failed or f"{_name(func)}{user_line()}"
+        if not self.looping:
+            return None
+        if isinstance(error, IndexError):
+            return IndexError(
+                f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and not "
+                "shown. Check labels and indices before they are data."
+            )
+        text = re.sub(r"\d+", lambda number: self._shown(number[0]), str(error))
+        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
+        return None if kind is None or text == str(error) else kind(text)
+
+    def _shown(self, digits: str) -> str:
+        """Return a number of an error's text, with "n" in the place of the private size of the batch."""
+        size, number = max(self.rows, 1), int(digits)
+        if number % VIRTUAL == 0 and number:
+            return "n" if number == VIRTUAL else f"{number // VIRTUAL}n"
+        if number != size and (size < 2 or not number or number % size):
+            return digits
+        return "n" if number == size else f"{number // size}n"
+
+    def _run_quickly(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function of tensors with a batch axis, parameters and plain numbers, in few steps.
+
+        Most calls of a pass are such, and this is the general way without the steps that do nothing for them.
+        Anything else, such as the size of a batch or a tensor of an earlier pass, is left to the general way.
+
+        Args:
+            func: A function whose traits are `quick`.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+
+        Returns:
+            The result of the call, or NotImplemented if the call has to take the general way.
+        """
+        if self._writes.dates or _transformed() is not None or saved_elsewhere() is not None:
+            return NotImplemented
+        if _dispatched():
+            return NotImplemented
+        states: dict[int, State] = {}
+        key: list[Any] = [func, *kwargs]
+        weights: list[Tensor] = []
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            kind = type(value)
+            if kind is Tensor:
+                tag: Tag | None = getattr(value, STATE, None)
+                if tag is None or tag.number != self._number or tag.state.kind != AXIS:
+                    return NotImplemented
+                if value.requires_grad and not _is_followed_back(value):
+                    return NotImplemented
+                states[id(value)] = tag.state
+                key += tag.state, value.dtype
+            elif kind in ATOMS:
+                key += kind, value
+            elif kind is Parameter:
+                if id(value) in self._ids:
+                    if self._writes.holds(value):
+                        return NotImplemented
+                    weights.append(value)
+                elif value.requires_grad or self.state(value) is not None:
+                    return NotImplemented
+                if 0 in value.stride():
+                    return NotImplemented
+                key += value.shape, value.dtype
+            elif kind in _LISTS or kind is slice or value is Ellipsis:
+                described = _described_plainly(value)
+                if described is None:
+                    return NotImplemented
+                key += kind, described
+            else:
+                return NotImplemented
+        if not states:
+            return NotImplemented
+        after = self._analysis.quick_outcome(tuple(key), func, args, kwargs, states)
+        if after is None:
+            return NotImplemented
+        rule = None
+        if weights and torch.is_grad_enabled():
+            rule = self._rules.get(func)
+            if rule is None or not self.inside:
+                return NotImplemented
+            self._note(weights)
+        try:
+            result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
+        except DaleniusError:
             raise
+        except Exception as error:
+            failure = self._note_failure(func, error)
+            if failure is None:
+                raise
+        else:
+            failure = None
+        if failure is not None:
+            # Outside of the handler, so that the error does not carry the original one.
+            raise failure
+        if type(result) is Tensor:
+            results = [result]
+        else:
+            check_result(_name(func), result)
+            results = list(tensors_in(result))
+        if len(results) == len(after):
+            for tensor, state in zip(results, after, strict=True):
+                self._tag(tensor, state)
+        else:
+            self._follow_fully(func, args, kwargs, result, states)
+        return result
 
     def _called(
         self,
@@ -393,27 +599,63 @@ class Tape(TorchFunctionMode):
         weights: list[Tensor],
         private: bool,
     ) -> Any:
-        """Run a function whose tensors have these states."""
-        traits = traits_of(func)
-        if traits.plain and private and not weights and not self.looping and not _handed(args, kwargs):
-            # The same as below, in fewer steps.
-            result = func(*args, **kwargs)
-            if type(result) is not Tensor or not self._follow_plain(func, args, kwargs, result, states):
-                self._follow_fully(func, args, kwargs, result, states)
-            return result
+        """Run a function whose tensors have these states, and note what it writes to."""
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
+        tensors = found_in(args, kwargs) if private else []
+        versions = list(map(_version, tensors))
+        self._noted.clear()
+        self._unsure = False
+        result = self._called_with(func, args, kwargs, states, weights, private)
+        if not self._unsure:
+            return result
+        for tensor, version in zip(tensors, versions, strict=True):
+            if _version(tensor) != version and id(tensor) not in self._noted:
+                unseen = mixed(_name(func), "writes private values in a way that is not followed")
+                self._note_write(tensor, states.get(id(tensor)), unseen)
+        return result
+
+    def _called_with(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+        private: bool,
+    ) -> Any:
+        traits = traits_of(func)
         if private and self.looping and torch.is_grad_enabled():
             self._check_learned(func, args, kwargs, states)
         if private and (traits.writes or "out" in kwargs):
             for target in _targets(func, args, kwargs):
                 _check_memory(target, states.get(id(target)), _name(func))
+                if any(
+                    size > 1 and not step for size, step in zip(target.shape, target.stride(), strict=True)
+                ):
+                    raise NotSound(
+                        f"{_name(func)} writes private values into expanded memory{user_line()}, where one "
+                        "place belongs to many examples.",
+                        remedy="Write into a copy: tensor.clone().",
+                    )
+        if private and traits.mutates:
+            raise NotSound(
+                f"{_name(func)} writes to tensors that it is given{user_line()}, and what it writes is not "
+                "followed.",
+                remedy="Use the function or method of torch that does the same.",
+            )
         if traits.special == "_written" and _sized(args[1:], kwargs):
             _call(func, args, kwargs)
             reason = "writes by the size of the batch, which is private"
             self._note_write(args[0], states.get(id(args[0])), mixed(_name(func), reason))
             return None
         if func == _SET_DATA and states:
+            if private and self.looping:
+                raise NotSound(
+                    f"x.data = y{user_line()} replaces the values of a tensor by private ones, which a "
+                    "backward pass would use unseen.",
+                    remedy="Use the private tensor itself.",
+                )
             return self._replaced(func, args, kwargs, states)
         if func in reads.VALUES and any(map(is_long, states.values())):
             return reads.READS[func](*args, **kwargs)
@@ -474,6 +716,8 @@ class Tape(TorchFunctionMode):
         if _numbered(args, kwargs):
             return self._of_numbers(func, args, kwargs)
         result, sized = _call(func, args, kwargs), _sized(args, kwargs)
+        if sized:
+            check_result(_name(func), result)
         if "generator" in kwargs and self._is_advanced(kwargs["generator"]):
             drawn = mixed(_name(func), "draws from a generator that has drawn a number for each example")
             for tensor in tensors_in(result):
@@ -489,6 +733,10 @@ class Tape(TorchFunctionMode):
     def _of_numbers(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of private numbers: its results are mixed."""
         result = func(*whole_sizes(_plain(args)), **whole_sizes(_plain(kwargs)))
+        check_result(_name(func), result)
+        self._draws += 1
+        if "generator" in kwargs:
+            self._generators.append(kwargs["generator"])
         given = found_in(args, kwargs)
         absorbed = next((one for tensor in given if (one := self.state(tensor)) and one.kind == MIXED), None)
         numbers = (one for one in _flat(args, kwargs) if isinstance(one, PrivateNumber | PrivateInteger))
@@ -536,6 +784,8 @@ class Tape(TorchFunctionMode):
             self._follow(func, args, kwargs, result, states)
             return result
         result = _call(func, args, kwargs)
+        if type(result) is not Tensor and any(map(_is_watched_state, states.values())):
+            check_result(_name(func), result)
         if states:
             self._follow(func, args, kwargs, result, states)
         return self._derive(result) if weights else result
@@ -544,14 +794,16 @@ class Tape(TorchFunctionMode):
         self, func: Function, args: Any, kwargs: Any, states: dict[int, State], weights: list[Tensor]
     ) -> bool:
         """Return whether parameters meet examples, or copies for each of them that a rule knows."""
-        own = {id(weight) for weight in weights}
+        own = [id(weight) for weight in weights]
         kinds = {state.kind for key, state in states.items() if key not in own}
-        if kinds & PRIVATE:
+        if not kinds.isdisjoint(PRIVATE):
             return True
         return func in self._rules and (_sized(args, kwargs) or bool(kinds - {UNIFORM, VARIED}))
 
     def _place_copies(self, args: Any, kwargs: Any, states: dict[int, State]) -> None:
         """Give tensors that are uniform, and as long as the batch, a batch axis: parameters meet them."""
+        if not any(state.kind == UNIFORM for state in states.values()):
+            return
         for tensor in found_in(args, kwargs):
             state = states.get(id(tensor))
             if state is None or state.kind != UNIFORM or state.shape is None:
@@ -667,7 +919,8 @@ class Tape(TorchFunctionMode):
         known = single.results[0] if single.results else None
         if known is None or known.kind != AXIS:
             return self._run(func, args, kwargs, states, [])
-        result = criteria.mean_by_example(func, given, self.rows, known.outer)
+        with kept_activations():
+            result = criteria.mean_by_example(func, given, self.rows, known.outer)
         self._tag(result, State(TOTAL, shape=(), power=-1))
         return result
 
@@ -768,6 +1021,9 @@ class Tape(TorchFunctionMode):
             reason = f"writes a value that {value.source} read out of private examples"
             after: State | None = mixed("__setitem__", reason)
             func(target, index, plain(value))
+        elif any(not self.is_public(tensor) for tensor in _bounds(index)):
+            after = mixed("__setitem__", "writes between bounds that depend on private examples")
+            _call(func, args, kwargs)
         else:
             after = after_write(target, index, value, self.state, picked)
             if weights and states:
@@ -779,10 +1035,12 @@ class Tape(TorchFunctionMode):
     def _note_write(self, target: Tensor, before: State | None, after: State | None) -> None:
         """Tag what was written to; other tensors on the same memory are mixed from now on."""
         private = after is not None and after.kind in PRIVATE
+        self._noted.add(id(target))
         if private:
             operation = "An operation" if after is None or after.origin is None else after.origin.operation
             _check_memory(target, before, operation)
-        if before != after and (private or is_long(before)):
+        if (before != after and (private or is_long(before))) or (after is not None and after.kind == MIXED):
+            # Also where a view was mixed before: the tensor that it is a view of may not have been.
             self._writes.note(target)
             if after is None and before is not None:
                 after = State(VARIED, shape=before.shape)
@@ -805,7 +1063,7 @@ class Tape(TorchFunctionMode):
     def leads(self, tensor: Tensor) -> bool:
         """Return whether the first dimension of a tensor is the batch, and each row follows from its own."""
         state = self.state(tensor)
-        placed = state is not None and state.kind in (AXIS, COPIES) and state.outer == 1
+        placed = state is not None and state.kind in (AXIS, COPIES) and state.outer == 1 and not state.power
         return placed and tensor.shape[0] == self.rows
 
     def admits(self, tensor: Tensor) -> bool:
@@ -879,12 +1137,25 @@ class Tape(TorchFunctionMode):
             absorbed = absorbed._replace(origin=origin(_name(func), reason))
         if absorbed is not None:
             _check_count(func, args, kwargs, known.get(id(args[0]), absorbed) if args else absorbed)
-            outcome = Outcome((), (), "")
+            outcome = Outcome((), (), "", reads=self._outcome(func, args, kwargs, known).reads)
+            # The result has sizes of its own, which may depend on private values as well.
+            absorbed = absorbed._replace(shape=None)
         elif func in self._bags:
             outcome = self._outcome(func, args, kwargs)
         else:
             outcome = self._outcome(func, args, kwargs, known)
         states = outcome.results
+        self._unsure = self._unsure or absorbed is not None or bool(outcome.failed)
+        lost_rank = any(state.kind == MIXED and state.shape is None for state in known.values())
+        taken = [tensor for tensor in found_in(args[1:], kwargs) if id(tensor) in known]
+        squeezed = "squeeze" in _name(func) and lost_rank
+        if outcome.reads or squeezed or (_name(func) in _RESHAPED and taken):
+            source = next((f": {state.origin}" for state in known.values() if state.origin is not None), "")
+            raise NotSound(
+                f"{_name(func)} takes a size, a dimension or an index from private examples{user_line()}"
+                f"{source}.",
+                remedy="Use public numbers for sizes and dimensions, and masks in place of selections.",
+            )
         if outcome.counts:
             raise NotSound(
                 f"{_name(func)} cuts the batch into a number of pieces that depends on its size"
@@ -894,6 +1165,8 @@ class Tape(TorchFunctionMode):
         if len(states) != len(results):
             failed = origin(outcome.failed or _name(func), "is not known to keep examples apart")
             lost = absorbed or State(MIXED, origin=failed)
+            if _name(func) in _CUTS and any(state.kind in PRIVATE for state in known.values()):
+                _check_count(func, args, kwargs, lost)
             private = absorbed or any(state.kind in PRIVATE or is_long(state) for state in known.values())
             states = tuple(lost if private or _sized(args, kwargs) else None for _ in results)
         elif _sized(args, kwargs) and not all(map(_is_watched_state, states)):
@@ -904,6 +1177,15 @@ class Tape(TorchFunctionMode):
         if generator is not None and any(map(is_long, states)):
             # How far it has gone depends on how many examples there are.
             self._generators.append(generator)
+        watched = any(map(_is_watched_state, (*states, *known.values()))) or _sized(args, kwargs)
+        if watched and (outcome.drawn or generator is not None):
+            self._draws += 1
+            if seeded and self.looping:
+                raise NotSound(
+                    f"{_name(func)} draws numbers for the batch{user_line()} from a generator whose seed may "
+                    "be known: how many it draws is private, and later numbers would tell.",
+                    remedy="Leave out generator=, and seeds in the loop: the key of the run seeds all steps.",
+                )
         if seeded and (any(map(is_long, states)) or self._is_advanced(generator)):
             reason = (
                 "draws from a generator whose seed may be known: which number is whose depends on the batch"
@@ -998,7 +1280,10 @@ class Tape(TorchFunctionMode):
     def put(self, weight: Tensor, part: Part) -> None:
         """Keep a part of a parameter, or of what is derived from parameters."""
         summed = None if self.layers is None else self.layers.put(weight, part)
-        for one, new in {weight: part}.items() if summed is None else summed.items():
+        if summed is None:
+            self._parts.setdefault(weight, []).append(part)
+            return
+        for one, new in summed.items():
             self._parts.setdefault(one, []).append(new)
 
     def parts(self) -> dict[Tensor, Part]:
@@ -1085,6 +1370,47 @@ def _no_total(state: State) -> NotSound:
     )
 
 
+def _bounds(index: Any) -> list[Tensor]:
+    """Return the tensors that bound slices of an index."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return [tensor for part in parts if isinstance(part, slice) for tensor in tensors_in(part)]
+
+
+def _check_public(func: Function, *, trained: bool) -> None:
+    """Refuse functions by which public tensors would get private values unseen, later on.
+
+    Args:
+        func: The function that is called.
+        trained: Whether it takes trained parameters, or what is derived from them.
+    """
+    if func in _HOOKS and not trained:
+        raise _hooked("a tensor")
+    if func == reads.GRAPH and not _is_asked_by(_GRAPH_READERS):
+        raise _hooked("a tensor (grad_fn)")
+    if func in _STORAGES and not trained and not _is_asked_by(_STORAGE_READERS):
+        raise NotSound(
+            f"The memory of a tensor{user_line()} may get private values later, where nothing is watched.",
+            remedy="Use the tensor itself, or a copy: tensor.clone().",
+        )
+
+
+_HANDING_ON = frozenset((("torch.overrides", "handle_torch_function"), ("torch._tensor", "storage")))
+"""Functions of torch that the user's code calls, and that call a mode."""
+_STORAGE_READERS = "dalenius.", "torch."
+_GRAPH_READERS = *_STORAGE_READERS, "transformers.", "peft.", "accelerate."
+"""Libraries that look at memory and graphs, and keep neither."""
+
+
+def _is_asked_by(libraries: tuple[str, ...]) -> bool:
+    """Return whether a function of torch was called by one of these libraries, and not by the user's code."""
+    frame: Any = sys._getframe(3)
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) in _HANDING_ON:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_name in ("get_gradient_edge", "_get_grad_fn_or_grad_acc"):
+        return False
+    return f"{frame.f_globals.get('__name__', '')}.".startswith(libraries)
+
+
 def _check_count(func: Function, args: Any, kwargs: Any, state: State) -> None:
     """Refuse to cut a mixed tensor into a number of pieces that depends on private values."""
     name = _name(func)
@@ -1111,6 +1437,49 @@ def _is_private(tensor: Tensor) -> bool:
     with torch._C.DisableTorchFunction():
         state = _OPEN[-1].state(tensor) if _OPEN else None
     return state is not None and state.kind in PRIVATE
+
+
+def _is_looping() -> bool:
+    """Return whether a loop is watched at present."""
+    return bool(_OPEN) and _OPEN[-1].looping and not _OPEN[-1].paused
+
+
+def _is_known_function(function: type) -> bool:
+    """Return whether a custom function is one of torch or of this library, or is vouched for."""
+    if not _is_looping():
+        return True
+    return is_own(function) or function in REGISTERED or f"{function.__module__}.{function.__name__}" in KNOWN
+
+
+def _version(tensor: Tensor) -> int:
+    """Return how often a tensor was written to, −1 where that is not counted."""
+    try:
+        return tensor._version
+    except RuntimeError:
+        return -1
+
+
+def _is_mutable(func: Any, writes: bool) -> bool:
+    """Return whether an operator writes to its arguments, other than the first and `out`.
+
+    Args:
+        func: A function of torch, or an operator of torch.ops.
+        writes: Whether its name says that it writes to its first argument.
+    """
+    if isinstance(func, torch._ops.OpOverload):
+        return bool(func._schema.is_mutable)
+    bare = isinstance(func, torch._ops.OpOverloadPacket)
+    packet = func if bare else getattr(torch.ops.aten, getattr(func, "__name__", ""), None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):
+        return False
+    schemas = [getattr(packet, name)._schema for name in packet.overloads()]
+    written = [
+        argument
+        for schema in schemas
+        for argument in schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write and not argument.is_out
+    ]
+    return bool(written) and (bare or not writes)
 
 
 def _is_watched(tensor: Tensor) -> bool:
@@ -1213,7 +1582,11 @@ _OPERATORS = "setitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor 
 _IN_PLACE = frozenset(f"__{name}__" for name in _OPERATORS.split())
 _LOOKUPS = frozenset((functional.embedding, functional.embedding_bag))
 _RUNNING, _AFFINE = ("running_mean", "running_var"), ("weight", "bias")
+_NATIVE = ("input", *_AFFINE, *_RUNNING, "training")
 _NORMALIZATIONS: dict[Function, tuple[str, ...]] = {
+    torch.native_batch_norm: _NATIVE,
+    torch.cudnn_batch_norm: _NATIVE,
+    torch.miopen_batch_norm: _NATIVE,
     functional.batch_norm: ("input", *_RUNNING, *_AFFINE, "training"),
     functional.instance_norm: ("input", *_RUNNING, *_AFFINE, "use_input_stats"),
     torch.batch_norm: ("input", *_AFFINE, *_RUNNING, "training"),
@@ -1223,7 +1596,6 @@ _NORMALIZATIONS: dict[Function, tuple[str, ...]] = {
 _LISTS = frozenset((tuple, list, torch.Size))
 _SIZES, _PRIVATE_NUMBERS = frozenset((BatchSize,)), frozenset((PrivateNumber, PrivateInteger))
 _INTEGERS = frozenset((BatchSize, PrivateInteger))
-_ALL_NUMBERS = _INTEGERS | _PRIVATE_NUMBERS
 
 
 def _sized(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -1231,9 +1603,45 @@ def _sized(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return _of_types(args, kwargs, _SIZES)
 
 
-def _handed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether private numbers or sizes are among the arguments, or hooks take what is saved."""
-    return _of_types(args, kwargs, _ALL_NUMBERS) or saved_elsewhere() is not None
+_OWN_NODES: set[type] = set()
+"""Types of nodes of graphs that rules of this library make."""
+
+
+def _is_followed_back(tensor: Tensor) -> bool:
+    """Return whether a tensor comes from a function of torch, or from a rule of this library."""
+    try:
+        node: Any = tensor.grad_fn
+    except RuntimeError:
+        return False
+    kind = type(node)
+    if kind in _OWN_NODES or not issubclass(kind, BackwardCFunction):
+        return True
+    if getattr(getattr(node, "_forward_cls", None), "__module__", "").startswith("dalenius."):
+        _OWN_NODES.add(kind)
+        return True
+    return False
+
+
+def _described_plainly(value: Any) -> tuple[Any, ...] | None:
+    """Return a list of plain numbers, or a slice, as a tuple; None if anything else is in it."""
+    if value is Ellipsis:
+        return ()
+    if type(value) is slice:
+        entries = value.start, value.stop, value.step
+        return entries if all(entry is None or type(entry) is int for entry in entries) else None
+    parts: list[Any] = []
+    for entry in value:
+        kind = type(entry)
+        if kind in ATOMS:
+            parts += kind, entry
+        elif kind is slice or entry is Ellipsis:
+            inner = _described_plainly(entry)
+            if inner is None:
+                return None
+            parts += kind, inner
+        else:
+            return None
+    return tuple(parts)
 
 
 def _numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -1266,14 +1674,17 @@ def _statistics(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 class Traits(NamedTuple):
     """What a tape has to know of a function, whatever it is called with."""
 
+    mutates: bool
+    """Whether the function writes to arguments in a way that its name does not tell."""
+
     writes: bool
     """Whether the function changes its first argument."""
     odd: bool
     """Whether its results are not all that is to be followed."""
     special: str
     """The method of `Tape` that takes its place where tensors are private, if any does."""
-    plain: bool
-    """Whether it is a function like most: it computes a result, and nothing else is to be seen to."""
+    quick: bool
+    """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1291,9 +1702,23 @@ def traits_of(func: Function) -> Traits:
         writes = in_place(func)
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
         special = _special_name(func)
-        plain = not (odd or special or func in _HOOKS or func == _SET_DATA or func in _EMPTY)
-        known = _TRAITS[func] = Traits(writes, odd, special, plain and func not in reads.VALUES)
+        mutates = func not in _NORMALIZATIONS and _is_mutable(func, writes)
+        quick = not odd and not mutates and _is_quick(func, special)
+        known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick)
     return known
+
+
+def _is_quick(func: Function, special: str) -> bool:
+    """Return whether a function computes a result of its arguments, and nothing else is to be seen to.
+
+    `_scaled` looks at totals and sizes of batches, and `_picked` at masks, which take the general way.
+    """
+    from dalenius.learn.rules import FOLLOWED
+
+    if special not in ("", "_scaled", "_picked"):
+        return False
+    others = _HOOKS, _EMPTY, _MEASURES, FOLLOWED, reads.VALUES
+    return func not in (_SET_DATA, _GET_DATA) and not any(func in some for some in others)
 
 
 def _special_name(func: Function) -> str:

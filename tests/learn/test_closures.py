@@ -49,9 +49,9 @@ def test_lbfgs_makes_as_many_evaluations_as_are_allowed_and_stops_by_gradients_a
 
 
 def test_what_is_not_covered_is_refused() -> None:
-    check_closure(None, 1)
+    check_closure(None, False)
     with pytest.raises(InvalidArgument, match="closure"):
-        check_closure(None, 2)
+        check_closure(None, True)
     with pytest.raises(NotSound):
         several(Laplace(1), 2)
     with pytest.raises(NotSound, match="one gradient"):

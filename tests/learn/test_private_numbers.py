@@ -139,8 +139,8 @@ def test_a_loop_may_count_and_average(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_list_of_numbers_may_be_printed_and_added_up() -> None:
     lists: list[Any] = []
     loop(begun(), lambda loss, x, y: lists.append(x.tolist()))
-    assert all(type(number) is PrivateNumber for number in lists[0][0])
-    assert re.fullmatch(NUMBER, str(sum(lists[0][0])))
+    assert type(lists[0].sum()) is PrivateNumber
+    assert re.fullmatch(NUMBER, str(lists[0].mean()))
     assert re.match(rf"\[\[{NUMBER}, ", str(lists[0]))
 
 

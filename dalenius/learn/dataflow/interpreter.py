@@ -9,6 +9,7 @@ depends on values, and the outcome is the same for every batch size: it is kept 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ class Outcome(NamedTuple):
     """Whether the number of results depends on the number of examples."""
     drawn: bool = False
     """Whether random numbers are drawn."""
+    reads: bool = False
+    """Whether the values of a tensor are read, for a size, a dimension or an index."""
     plain: bool = False
     """Whether there is one result, which is not mixed, and nothing else to be seen to."""
 
@@ -274,13 +277,14 @@ def _binary(op: Operation) -> bool:
     return op.name in ("max", "min") and isinstance(op["other"], Tensor)
 
 
-_ATOMS = frozenset((int, bool, float, str, type(None), torch.dtype))
+ATOMS = frozenset((int, bool, float, str, type(None), torch.dtype))
+"""Types of arguments that are compared as they are."""
 
 
 def _described(value: Any, states: Mapping[int, State]) -> Hashable:
     """Return all that an outcome may depend on; raise TypeError for what cannot be compared."""
     kind = type(value)
-    if kind in _ATOMS:
+    if kind in ATOMS:
         return kind, value
     if isinstance(value, Tensor):
         known = states.get(id(value))
@@ -307,6 +311,38 @@ class Analysis:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Outcome] = {}
+        self._quick: dict[Hashable, tuple[State, ...] | None] = {}
+
+    def quick_outcome(
+        self,
+        key: Hashable,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: Mapping[int, State],
+    ) -> tuple[State, ...] | None:
+        """Return the states of the results of a call that does nothing else; None of any other call.
+
+        Args:
+            key: All that the outcome depends on.
+            func: A function of torch, or a method of tensors.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+            states: The states of tensors among them that are not public, by identity.
+        """
+        try:
+            return self._quick[key]
+        except KeyError:
+            pass
+        outcome = self.outcome(func, args, kwargs, states)
+        states_after = [
+            state for state in outcome.results if state is not None and state.kind in (AXIS, TOTAL)
+        ]
+        more = outcome.failed or outcome.counts or outcome.drawn or outcome.written
+        quick = None if more or len(states_after) < len(outcome.results) else tuple(states_after)
+        if len(self._quick) < LARGEST:
+            self._quick[key] = quick
+        return quick
 
     def outcome(
         self,
@@ -348,8 +384,9 @@ class Analysis:
             return Outcome((), (), str(error), counts=True)
         except _Unruled as error:
             return Outcome((), (), str(error))
-        except Exception:
-            return Outcome((), (), getattr(func, "__name__", "operation"))
+        except Exception as error:
+            name = getattr(func, "__name__", "operation")
+            return Outcome((), (), name, reads="on meta tensors" in str(error))
 
 
 def _run(
@@ -369,7 +406,14 @@ def _run(
                 states[id(images[id(tensor)])] = known._replace(shape=shape)
         return images[id(tensor)]
 
-    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
+    with (
+        _disable_current_modes(),
+        torch._C.DisableTorchFunction(),
+        torch.no_grad(),
+        warnings.catch_warnings(),
+    ):
+        # They would be about sizes of images.
+        warnings.simplefilter("ignore")
         new_args, new_kwargs = _replaced((args, kwargs), image)
         before = {key: states.get(id(entry)) for key, entry in images.items()}
         mode = Interpreter(states, list(images.values()))
@@ -401,6 +445,8 @@ def _computes(func: Function) -> bool:
 def _all(value: Any) -> Sequence[Tensor]:
     if isinstance(value, dict):
         value = list(value.values())
+    if isinstance(value, slice):
+        value = [value.start, value.stop, value.step]
     if isinstance(value, tuple | list):
         return [tensor for entry in value for tensor in _all(entry)]
     return [value] if isinstance(value, Tensor) else []

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from dalenius.errors import NotSound
 from dalenius.learn.dataflow import reads
+from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber, plain, whole_sizes
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.dataflow.states import Tag, mixed, put_tag, tag_of
@@ -71,10 +72,9 @@ class PrivateTensor(Tensor):
                 if not isinstance(target, PrivateTensor):
                     raise _written(_name(func))
             result = func(*_inner(args), **_inner(given))
+            check_result(_name(func), result)
             for tensor in _tensors(result):
-                put_tag(
-                    tensor, Tag(mixed(_name(func), "uses private values of an earlier loop"), 0, 0, False)
-                )
+                put_tag(tensor, Tag(mixed(_name(func), "uses private values of an earlier loop"), 0, 0))
                 guard(tensor)
             return result
 
@@ -87,7 +87,7 @@ def guard(tensor: Tensor) -> None:
         values = tensor.detach()
         tensor.__class__ = PrivateTensor
         setattr(tensor, _VALUES, values)
-        if values.layout is torch.strided:
+        if values.layout is torch.strided and not values.is_quantized and not values.is_nested:
             tensor.data = torch.zeros((), dtype=values.dtype, device=values.device).expand(values.shape)
 
 

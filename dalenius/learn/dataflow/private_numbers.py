@@ -10,6 +10,7 @@ divide a loss, and whose value is private, since under Poisson sampling it depen
 from __future__ import annotations
 
 import dis
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -78,18 +79,26 @@ def plain(value: Any) -> Any:
     return value._value if isinstance(value, PrivateNumber) else value
 
 
+def _computed(function: Callable[..., Any], *numbers: Any) -> Any:
+    """Return a result of arithmetic, not a number where there is none: an error would tell private values."""
+    try:
+        return function(*numbers)
+    except ArithmeticError:
+        return math.nan
+
+
 def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a method and its reflection that compute with private numbers."""
 
     def forward(self: PrivateNumber, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return PrivateNumber(function(self._value, plain(other)), self.source)
+        return PrivateNumber(_computed(function, self._value, plain(other)), self.source)
 
     def reflected(self: PrivateNumber, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return PrivateNumber(function(plain(other), self._value), self.source)
+        return PrivateNumber(_computed(function, plain(other), self._value), self.source)
 
     return forward, reflected
 
@@ -210,6 +219,8 @@ class PrivateArray:
         return (private(value, self.source, countable=self.countable[1:]) for value in self._values)
 
     def __getitem__(self, place: Any) -> Any:
+        if not any(self.countable[:1]):
+            refuse_steering("An entry of", self.source)
         return private(self._values[place], self.source, countable=self.countable[isinstance(place, int) :])
 
     def sum(self, *_: Any, **__: Any) -> PrivateNumber:
@@ -266,18 +277,23 @@ def private(value: Any, source: str, *, countable: tuple[bool, ...] = ()) -> Any
     return PrivateNumber(value, source)
 
 
+def _power(base: Any, exponent: Any) -> float:
+    """Return a power as a float: whether it is whole depends on the sign of a private exponent."""
+    return float(base) ** exponent
+
+
 def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a method and its reflection that compute with private integers."""
 
     def forward(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(function(self.value, plain(other)))
+        return self._made(_computed(function, self.value, plain(other)))
 
     def reflected(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(function(plain(other), self.value))
+        return self._made(_computed(function, plain(other), self.value))
 
     return forward, reflected
 
@@ -306,7 +322,7 @@ class PrivateInteger(torch.SymInt):
     __floordiv__, __rfloordiv__ = _whole(operator.floordiv)
     __mod__, __rmod__ = _whole(operator.mod)
     __truediv__, __rtruediv__ = _whole(operator.truediv)
-    __pow__, __rpow__ = _whole(operator.pow)
+    __pow__, __rpow__ = _whole(_power)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

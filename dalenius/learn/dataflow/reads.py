@@ -130,6 +130,8 @@ READS: dict[Function, Function] = {
     Tensor.storage: _steering("Memory of"),
     Tensor.data_ptr: _steering("Memory of"),
     Tensor.storage_offset: _steering("Memory of"),
+    Tensor.is_same_size: _steering("A comparison of the sizes of"),
+    torch.is_same_size: _steering("A comparison of the sizes of"),
     Tensor.apply_: _steering("A function of plain numbers of"),
     Tensor.map_: _steering("A function of plain numbers of"),
     Tensor.map2_: _steering("A function of plain numbers of"),
@@ -144,6 +146,8 @@ VALUES = frozenset(
         Tensor.untyped_storage,
         Tensor.storage,
         Tensor.storage_offset,
+        Tensor.is_same_size,
+        torch.is_same_size,
         Tensor.apply_,
     )
 )

@@ -19,7 +19,8 @@ others. In-place writes are dated, so that an alias of a tensor that was overwri
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,7 +34,8 @@ PRIVATE = frozenset((AXIS, TOTAL, MIXED))
 PLACED = frozenset((AXIS, COPIES, POSITION))
 VIRTUAL = 1_000_003
 """The number of examples that shapes are computed with: a prime, larger than any other size."""
-_STATE = "_dalenius_state"
+STATE = "_dalenius_state"
+"""The attribute of a tensor that holds its tag."""
 
 
 class State(NamedTuple):
@@ -59,26 +61,26 @@ def is_long(state: State | None) -> bool:
 
 
 class Tag:
-    """A state as kept on a tensor: with its pass, the date of the last write, and whether it was a leaf."""
+    """A state as kept on a tensor, with the number of its pass and the date of the last write."""
 
-    __slots__ = ("clock", "differentiable", "number", "state")
+    __slots__ = ("clock", "number", "state")
 
-    def __init__(self, state: State, number: int, clock: int, differentiable: bool) -> None:
-        self.state, self.number, self.clock, self.differentiable = state, number, clock, differentiable
+    def __init__(self, state: State, number: int, clock: int) -> None:
+        self.state, self.number, self.clock = state, number, clock
 
 
 def tag_of(tensor: Tensor) -> Tag | None:
     """Return the tag of a tensor, if it has one."""
-    tag: Tag | None = getattr(tensor, _STATE, None)
+    tag: Tag | None = getattr(tensor, STATE, None)
     return tag
 
 
 def put_tag(tensor: Tensor, tag: Tag | None) -> None:
     """Keep a tag on a tensor, or take it away."""
     if tag is not None:
-        setattr(tensor, _STATE, tag)
+        setattr(tensor, STATE, tag)
     elif tag_of(tensor) is not None:
-        delattr(tensor, _STATE)
+        delattr(tensor, STATE)
 
 
 def mixed(operation: str, reason: str) -> State:
@@ -137,11 +139,17 @@ class Writes:
 
     def __init__(self) -> None:
         self.clock = 0
-        self._dates: dict[int, tuple[StorageWeakRef, int]] = {}
-        self._held: dict[int, StorageWeakRef] = {}
+        self.dates: dict[int, tuple[StorageWeakRef, int]] = {}
+        """The storages that were written to, and when, by address."""
+        self._held: set[int] = set()
+
+    def __del__(self, free: Callable[[int], None] = torch.UntypedStorage._free_weak_ref) -> None:
+        """Free the weak references to storages."""
+        for address in self._held:
+            free(address)
 
     def __bool__(self) -> bool:
-        return bool(self._dates)
+        return bool(self.dates)
 
     def __reduce__(self) -> tuple[type[Writes], tuple[()]]:
         """Copy nothing: two weak references to one storage that are copies of each other free it twice."""
@@ -151,22 +159,21 @@ class Writes:
         """Date a write into this tensor."""
         storage = tensor.untyped_storage()
         self.clock += 1
-        self._dates[storage._cdata] = StorageWeakRef(storage), self.clock
+        self.dates[storage._cdata] = StorageWeakRef(storage), self.clock
         _WRITTEN[storage._cdata] = StorageWeakRef(storage)
 
     def date(self, tensor: Tensor) -> int:
         """Return the date of the last write into the memory of a tensor, or 0."""
-        known = self._dates.get(tensor.untyped_storage()._cdata)
+        known = self.dates.get(tensor.untyped_storage()._cdata)
         return 0 if known is None else known[1]
 
     def hold(self, tensor: Tensor) -> None:
         """Note that a tensor with a private state lies in its memory."""
-        if tensor.layout is torch.strided and not is_functorch_wrapped_tensor(tensor):
-            with torch._C.DisableTorchFunction():
-                storage = tensor.untyped_storage()
-            address = storage._cdata
-            if address not in self._held:
-                self._held[address] = StorageWeakRef(storage)
+        if tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+            return
+        with torch._C.DisableTorchFunction():
+            storage = tensor.untyped_storage()
+        self.hold_storage(storage)
 
     def holds(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor, which has no tag, is that of a private one.
@@ -178,7 +185,20 @@ class Writes:
         with torch._C.DisableTorchFunction():
             return tensor.untyped_storage()._cdata in self._held
 
+    def knows(self, tensor: Tensor) -> bool:
+        """Return whether the memory of a tensor holds private values, or was written with such."""
+        return bool(self.dates and self.date(tensor)) or self.holds(tensor)
+
+    def hold_storage(self, storage: Any) -> None:
+        """Note that private values lie in some memory."""
+        if storage._cdata not in self._held:
+            # A weak reference, which keeps the address from being used again until it is freed.
+            self._held.add(storage._weak_ref())
+
     def forget_freed(self) -> None:
         """Drop storages that no longer exist."""
-        self._held = {key: kept for key, kept in self._held.items() if not kept.expired()}
-        self._dates = {key: kept for key, kept in self._dates.items() if not kept[0].expired()}
+        freed = [address for address in self._held if torch.UntypedStorage._expired(address)]
+        self._held.difference_update(freed)
+        for address in freed:
+            torch.UntypedStorage._free_weak_ref(address)
+        self.dates = {key: kept for key, kept in self.dates.items() if not kept[0].expired()}

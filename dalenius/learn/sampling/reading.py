@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InvalidArgument, UnknownKind
+from dalenius.errors import InvalidArgument, NotSound, UnknownKind
+from dalenius.learn.library_code import is_library_class
 from dalenius.learn.sampling.cyclic import Cyclic
 from dalenius.learn.sampling.fixed import WithoutReplacement
 from dalenius.learn.sampling.poisson import TruncatedPoisson
@@ -42,6 +43,12 @@ def asked(
 ) -> Sampling:
     """A sampling of so many rows, by its name; one that was made is taken if it was made for them."""
     if isinstance(sampling, Sampling):
+        if not is_library_class(type(sampling)):
+            raise NotSound(
+                f"{type(sampling).__name__} is a sampling of your own: it is not known to draw as it is "
+                "accounted for.",
+                remedy='Pass sampling="poisson", or another sampling of this library.',
+            )
         if sampling.members.rows != rows:
             raise InvalidArgument(
                 "This sampling was made for data of another length.",

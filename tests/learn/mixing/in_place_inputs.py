@@ -35,7 +35,7 @@ def inputs_centred_in_place(private: Any) -> None:
         private.step()
 
 
-@LOOPS.loop("sub")
+@LOOPS.loop("x.data")
 def inputs_centred_through_data(private: Any) -> None:
     for x, y in private.loader:
         private.zero_grad()
