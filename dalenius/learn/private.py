@@ -93,8 +93,9 @@ ASSUMPTIONS: tuple[str, ...] = (
     "or plain numbers made of them",
     "all that is done with private tensors is done by functions of torch in the thread of the loop: not by "
     "other threads, by extensions that torch does not see, or by memory shared with other libraries",
-    "no private tensor is given to internal functions of torch (names that begin with an underscore), which "
-    "may switch this check off, or to a profiler or debugger that shows sizes",
+    "no private tensor is given to internal functions of torch (names that begin with an underscore) or to "
+    "`torch.Generator.set_state`, which this check does not see, or to a profiler or debugger that shows "
+    "sizes",
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""

@@ -287,6 +287,9 @@ class Tape(TorchFunctionMode):
                     and _is_watched_state(self.state(tensor))
                 ):
                     guard(tensor)
+            for tensor in self._writes.tensors_left():
+                if id(tensor) not in self._ids and _is_watched_state(self.state(tensor)):
+                    guard(tensor)
         self._live = []
 
     def drop(self) -> None:
@@ -579,6 +582,7 @@ class Tape(TorchFunctionMode):
             # Outside of the handler, so that the error does not carry the original one.
             raise failure
         if type(result) is Tensor:
+            result = _laid_out(result, args, kwargs) if func is Tensor.contiguous else result
             results = [result]
         else:
             check_result(_name(func), result)
@@ -784,6 +788,8 @@ class Tape(TorchFunctionMode):
             self._follow(func, args, kwargs, result, states)
             return result
         result = _call(func, args, kwargs)
+        if func is Tensor.contiguous and states:
+            result = _laid_out(result, args, kwargs)
         if type(result) is not Tensor and any(map(_is_watched_state, states.values())):
             check_result(_name(func), result)
         if states:
@@ -1496,7 +1502,7 @@ def _length(tensor: Tensor) -> Any:
         state = None if tape is None or tape.paused else tape.state(tensor)
     if state is not None and tensor.dim():
         size = reads.measured(reads.SIZE, (tensor, 0), {}, state)
-        return BatchSize(size.value, size.ratio, "len()") if isinstance(size, BatchSize) else size
+        return BatchSize(plain(size), size.ratio, "len()") if isinstance(size, BatchSize) else size
     with torch._C.DisableTorchFunction():
         return tensor.shape[0] if tensor.dim() else tensor.__len__()
 
@@ -1576,6 +1582,28 @@ def _call(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with torch.no_grad():
             return func(*args, **kwargs).zero_()
     return func(*args, **kwargs)
+
+
+def _laid_out(result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Return the result of `x.contiguous()`, a copy wherever it would be one in a longer batch.
+
+    Dimensions of size 1 or 0 make any layout contiguous, so that whether x itself comes back may tell a size.
+
+    Args:
+        result: What torch returned.
+        args: The positional arguments of the call.
+        kwargs: The named arguments of the call.
+    """
+    if not args or result is not args[0]:
+        return result
+    layout = (*args[1:], *kwargs.values(), torch.contiguous_format)[0]
+    step, steps = 1, []
+    for size in reversed(result.shape):
+        steps.append(step)
+        step *= max(size, 1)
+    if layout is torch.contiguous_format and result.stride() == tuple(reversed(steps)):
+        return result
+    return result.clone(memory_format=layout)
 
 
 _OPERATORS = "setitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from dalenius.learn.dataflow.equivalents import EQUIVALENTS
 from dalenius.learn.dataflow.operations import Operation, tensors_of
 from dalenius.learn.dataflow.pointwise import pointwise
-from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger
+from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger, plain
 from dalenius.learn.dataflow.rules import RULES
 from dalenius.learn.dataflow.states import (
     AXIS,
@@ -301,7 +301,7 @@ def _described(value: Any, states: Mapping[int, State]) -> Hashable:
     if isinstance(value, slice):
         return slice, _described((value.start, value.stop, value.step), states)
     if isinstance(value, PrivateInteger):
-        return PrivateInteger, value.value
+        return PrivateInteger, plain(value)
     hash(value)
     return type(value), value
 
@@ -428,8 +428,8 @@ def _run(
     written = tuple(states.get(id(images[id(tensor)])) for tensor in given)
     unchanged = all(states.get(id(images[key])) == before[key] for key in images)
     single = len(results) == 1 and (results[0] is None or results[0].kind != MIXED)
-    plain = single and unchanged and not mode.drawn
-    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=plain)
+    simple = single and unchanged and not mode.drawn
+    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=simple)
 
 
 _FORMS = "type_as to expand_as view_as reshape_as broadcast_tensors meshgrid broadcast_to __get__ set_"
@@ -473,7 +473,7 @@ def _replaced(value: Any, image: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, BatchSize):
         return value.ratio * VIRTUAL
     if isinstance(value, PrivateInteger):
-        return value.value
+        return plain(value)
     if isinstance(value, torch.device):
         return torch.device("meta")
     if isinstance(value, slice):

@@ -16,16 +16,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dalenius.errors import NotSound
 from dalenius.learn.dataflow import reads
 from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber, plain, whole_sizes
 from dalenius.learn.dataflow.provenance import user_line
-from dalenius.learn.dataflow.states import Tag, mixed, put_tag, tag_of
+from dalenius.learn.dataflow.states import PLAIN_CLASSES, Tag, mixed, put_tag, tag_of
 
-_PLAIN = frozenset((Tensor, nn.Parameter))
 _VALUES = "_dalenius_values"
 _ATTRIBUTES = frozenset(("dtype", "device", "layout", "requires_grad", "is_leaf", "ndim", "names"))
 _CUT_NAMES = "unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk __iter__"
@@ -81,10 +80,13 @@ class PrivateTensor(Tensor):
 
 def guard(tensor: Tensor) -> None:
     """Turn a private tensor into a `PrivateTensor`, whoever refers to it."""
-    if type(tensor) not in _PLAIN:
+    if type(tensor) not in PLAIN_CLASSES:
         return
     with torch._C.DisableTorchFunction(), torch.no_grad():
         values = tensor.detach()
+        if values.layout is torch.strided and not values.is_quantized and not values.is_nested:
+            # In memory of its own, so that what is left of the loop's memory has other tensors on it.
+            values = values.clone()
         tensor.__class__ = PrivateTensor
         setattr(tensor, _VALUES, values)
         if values.layout is torch.strided and not values.is_quantized and not values.is_nested:

@@ -74,9 +74,7 @@ def _formatting() -> bool:
 
 def plain(value: Any) -> Any:
     """Return the number inside of a private number, and anything else as it is."""
-    if isinstance(value, PrivateInteger):
-        return value.value
-    return value._value if isinstance(value, PrivateNumber) else value
+    return value._value if isinstance(value, PrivateNumber | PrivateInteger) else value
 
 
 def _computed(function: Callable[..., Any], *numbers: Any) -> Any:
@@ -288,12 +286,12 @@ def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[.
     def forward(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(_computed(function, self.value, plain(other)))
+        return self._made(_computed(function, self._value, plain(other)))
 
     def reflected(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(_computed(function, plain(other), self.value))
+        return self._made(_computed(function, plain(other), self._value))
 
     return forward, reflected
 
@@ -310,7 +308,7 @@ class PrivateInteger(torch.SymInt):
     """
 
     def __init__(self, value: int, source: str = "shape") -> None:
-        self.value, self.source = int(value), source
+        self._value, self.source = int(value), source
 
     def _made(self, result: Any) -> Any:
         whole = isinstance(result, int) and not isinstance(result, bool)
@@ -334,7 +332,7 @@ class PrivateInteger(torch.SymInt):
         return self
 
     def __abs__(self) -> Any:
-        return self._made(abs(self.value))
+        return self._made(abs(self._value))
 
     def __round__(self, digits: Any = None) -> Any:
         return self
@@ -348,21 +346,21 @@ class PrivateInteger(torch.SymInt):
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return repr(self._value)
 
     __str__ = __repr__
 
     def __format__(self, how: str) -> str:
-        return format(self.value, how)
+        return format(self._value, how)
 
     def __int__(self) -> int:
         if _formatting() or calling_package() in LOGGERS or _checks_sizes():
-            return self.value
+            return self._value
         refuse_steering("int() of", self.source)
 
     def __index__(self) -> int:
         if _checks_sizes():
-            return self.value
+            return self._value
         refuse_steering("A plain number of", self.source)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
@@ -370,24 +368,24 @@ class PrivateInteger(torch.SymInt):
 
     def __float__(self) -> float:
         if _formatting() or calling_package() in LOGGERS:
-            return float(self.value)
+            return float(self._value)
         refuse_steering("float() of", self.source)
 
     def __bool__(self) -> bool:
         if _checks_sizes():
-            return self.value != 0
+            return self._value != 0
         refuse_steering("A branch on", self.source)
 
     def __hash__(self) -> int:
         # Elsewhere all private sizes have one hash: it tells nothing of the value.
-        return hash(self.value) if _checks_sizes() else 0
+        return hash(self._value) if _checks_sizes() else 0
 
     def __deepcopy__(self, _: Any) -> PrivateInteger:
         return self
 
     def for_logging(self) -> int:
         """Return the plain number, to be written down. The receipt assumes that it decides nothing."""
-        return self.value
+        return self._value
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse the attributes of an int, and the symbol that torch looks for outside of a watched call."""
@@ -406,7 +404,7 @@ class PrivateInteger(torch.SymInt):
         if known is not None:
             return known
         if _checks_sizes(3):
-            return function(self.value, plain(other))
+            return function(self._value, plain(other))
         refuse_steering("A comparison of", self.source)
 
     def __eq__(self, other: object) -> Any:
@@ -455,14 +453,14 @@ class BatchSize(PrivateInteger):
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:
-            return BatchSize(self.value * other, self.ratio * other, self.source)
+            return BatchSize(self._value * other, self.ratio * other, self.source)
         return super().__mul__(other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is int and other and self.ratio % other == 0:
-            return BatchSize(self.value // other, self.ratio // other, self.source)
+            return BatchSize(self._value // other, self.ratio // other, self.source)
         return super().__floordiv__(other)
 
     __hash__ = PrivateInteger.__hash__
@@ -471,7 +469,7 @@ class BatchSize(PrivateInteger):
 def whole_sizes(value: Any) -> Any:
     """Return arguments with plain ints in place of private integers, as torch's own kernels need them."""
     if isinstance(value, PrivateInteger):
-        return value.value
+        return value._value
     if isinstance(value, slice):
         return slice(*map(whole_sizes, (value.start, value.stop, value.step)))
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -18,12 +18,13 @@ others. In-place writes are dated, so that an alias of a tensor that was overwri
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -115,6 +116,8 @@ def outer_at(shape: tuple[int, ...], dimension: int, part: int) -> int:
     return math.prod(shape[:dimension]) * part
 
 
+PLAIN_CLASSES = frozenset((Tensor, nn.Parameter))
+"""Classes of tensors that nobody has extended."""
 _WRITTEN: dict[int, StorageWeakRef] = {}
 """All memory of this process that private values were written into, by whichever run."""
 
@@ -194,6 +197,17 @@ class Writes:
         if storage._cdata not in self._held:
             # A weak reference, which keeps the address from being used again until it is freed.
             self._held.add(storage._weak_ref())
+
+    def tensors_left(self) -> list[Tensor]:
+        """Return all plain tensors of this process that lie in private memory.
+
+        Constructors such as `nn.Parameter(x)` and `torch.Tensor(x)` make tensors on the memory of `x`, and no
+        mode sees them.
+        """
+        if all(map(torch.UntypedStorage._expired, self._held)):
+            return []
+        plain = [one for one in gc.get_objects() if type(one) in PLAIN_CLASSES]
+        return [tensor for tensor in plain if self.holds(tensor)]
 
     def forget_freed(self) -> None:
         """Drop storages that no longer exist."""
