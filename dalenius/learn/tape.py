@@ -400,6 +400,24 @@ class Tape(TorchFunctionMode):
             if self.looping and _is_watched_state(state):
                 self._live.append(ref(tensor))
 
+    def _tag_quickly(self, tensor: Tensor, state: State | None) -> bool:
+        """Tag a plain tensor inside of a call, where no mode is active and nothing is transformed.
+
+        Returns:
+            Whether the tensor was tagged; `_tag` tags any other.
+        """
+        if state is None or tensor.layout is not torch.strided:
+            return False
+        writes = self._writes
+        setattr(tensor, STATE, Tag(state, self._number, writes.clock))
+        if state.kind in PRIVATE:
+            writes.hold_storage(tensor.untyped_storage())
+            if self.looping:
+                self._live.append(ref(tensor))
+        elif self.looping and is_long(state):
+            self._live.append(ref(tensor))
+        return True
+
     # What is called.
 
     def __torch_function__(
@@ -528,6 +546,7 @@ class Tape(TorchFunctionMode):
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
         weights: list[Tensor] = []
+        held = self._writes.held
         for value in (*args, *kwargs.values()) if kwargs else args:
             kind = type(value)
             if kind is Tensor:
@@ -542,10 +561,10 @@ class Tape(TorchFunctionMode):
                 key += kind, value
             elif kind is Parameter:
                 if id(value) in self._ids:
-                    if self._writes.holds(value):
-                        return NotImplemented
                     weights.append(value)
-                elif value.requires_grad or self.state(value) is not None:
+                elif value.requires_grad or getattr(value, STATE, None) is not None:
+                    return NotImplemented
+                if value.layout is not torch.strided or value.untyped_storage()._cdata in held:
                     return NotImplemented
                 if 0 in value.stride():
                     return NotImplemented
@@ -583,6 +602,8 @@ class Tape(TorchFunctionMode):
             raise failure
         if type(result) is Tensor:
             result = _laid_out(result, args, kwargs) if func is Tensor.contiguous else result
+            if len(after) == 1 and self._tag_quickly(result, after[0]):
+                return result
             results = [result]
         else:
             check_result(_name(func), result)

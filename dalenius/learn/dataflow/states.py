@@ -144,11 +144,12 @@ class Writes:
         self.clock = 0
         self.dates: dict[int, tuple[StorageWeakRef, int]] = {}
         """The storages that were written to, and when, by address."""
-        self._held: set[int] = set()
+        self.held: set[int] = set()
+        """Addresses of storages that hold private values."""
 
     def __del__(self, free: Callable[[int], None] = torch.UntypedStorage._free_weak_ref) -> None:
         """Free the weak references to storages."""
-        for address in self._held:
+        for address in self.held:
             free(address)
 
     def __bool__(self) -> bool:
@@ -183,10 +184,10 @@ class Writes:
 
         Wrappers such as `nn.Parameter(x)` are other tensors on the same memory, which no function returned.
         """
-        if not self._held or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+        if not self.held or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
             return False
         with torch._C.DisableTorchFunction():
-            return tensor.untyped_storage()._cdata in self._held
+            return tensor.untyped_storage()._cdata in self.held
 
     def knows(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor holds private values, or was written with such."""
@@ -194,9 +195,9 @@ class Writes:
 
     def hold_storage(self, storage: Any) -> None:
         """Note that private values lie in some memory."""
-        if storage._cdata not in self._held:
+        if storage._cdata not in self.held:
             # A weak reference, which keeps the address from being used again until it is freed.
-            self._held.add(storage._weak_ref())
+            self.held.add(storage._weak_ref())
 
     def tensors_left(self) -> list[Tensor]:
         """Return all plain tensors of this process that lie in private memory.
@@ -204,15 +205,15 @@ class Writes:
         Constructors such as `nn.Parameter(x)` and `torch.Tensor(x)` make tensors on the memory of `x`, and no
         mode sees them.
         """
-        if all(map(torch.UntypedStorage._expired, self._held)):
+        if all(map(torch.UntypedStorage._expired, self.held)):
             return []
         plain = [one for one in gc.get_objects() if type(one) in PLAIN_CLASSES]
         return [tensor for tensor in plain if self.holds(tensor)]
 
     def forget_freed(self) -> None:
         """Drop storages that no longer exist."""
-        freed = [address for address in self._held if torch.UntypedStorage._expired(address)]
-        self._held.difference_update(freed)
+        freed = [address for address in self.held if torch.UntypedStorage._expired(address)]
+        self.held.difference_update(freed)
         for address in freed:
             torch.UntypedStorage._free_weak_ref(address)
         self.dates = {key: kept for key, kept in self.dates.items() if not kept[0].expired()}
