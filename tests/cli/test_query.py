@@ -376,7 +376,9 @@ def test_the_version_is_printed(run: Run) -> None:
 
 
 STOPPED = """
-import sys
+import signal, sys
+# Ignored where the tests were started in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from contextlib import contextmanager
 from dalenius.tables import opening as tables
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from operator import add
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,8 @@ class Kept:
     def __init__(self, context: Any, session: Any) -> None:
         self._context, self._session = context, session
         self._frames: dict[str, Any] = {}
-        self._moved: dict[str, Any] = {}
+        self._moved: dict[str, tuple[Any, int]] = {}
+        """RDDs of bunches, each with how many partitions were cut."""
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
         """See `Runner`."""
@@ -63,24 +65,37 @@ class Kept:
         return able(self._context, self._session)
 
     def bunches(self, sql: str, cut: Callable[..., Any], parts: int) -> str:
-        """The rows of a query, cut into bunches, each where its part is, by a name."""
+        """Cut the rows of a query into bunches, move each to where its part is, and return a name for them.
+
+        Args:
+            sql: The query.
+            cut: What makes bunches, of the number of a partition and its batches.
+            parts: How many parts there are.
+        """
         from pyspark import StorageLevel
 
         def move() -> str:
             name, rows = f"dalenius_{uuid4().hex}", arrived(self._session.sql(sql))
-            moved = planned(self._context, lambda: rows.mapPartitions(cut).partitionBy(parts, int))
-            self._moved[name] = moved.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            moved = planned(self._context, lambda: rows.mapPartitionsWithIndex(cut).partitionBy(parts, int))
+            kept = moved.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            self._moved[name] = kept, int(rows.getNumPartitions())
             return name
 
         return asked(self._context, move)
 
     def worked(self, name: str, work: Callable[..., Any], numbers: int) -> list[Any]:
-        """The sums, by so many numbers, of what workers make of the bunches of each part."""
+        """Return the sums, by number, of what workers make of the bunches of each part.
+
+        Args:
+            name: That of the bunches.
+            work: What is made of the bunches of a part, once it is told how many partitions were cut.
+            numbers: How many numbers there are.
+        """
 
         def add_up() -> list[Any]:
-            moved = self._moved[name]
-            tasks = min(numbers, moved.getNumPartitions())
-            added = planned(self._context, lambda: moved.mapPartitions(work).reduceByKey(add, tasks, int))
+            moved, partitions = self._moved[name]
+            tasks, there = min(numbers, moved.getNumPartitions()), partial(work, partitions=partitions)
+            added = planned(self._context, lambda: moved.mapPartitions(there).reduceByKey(add, tasks, int))
             return list(added.collect())
 
         return asked(self._context, add_up)
@@ -93,7 +108,7 @@ class Kept:
     def _forget(self) -> None:
         while self._moved:
             with suppress(Exception):
-                self._moved.popitem()[1].unpersist()
+                self._moved.popitem()[1][0].unpersist()
         while self._frames:
             name, frame = self._frames.popitem()
             with suppress(Exception):

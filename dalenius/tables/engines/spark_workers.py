@@ -5,6 +5,11 @@ and the part that its unit is in, as place · 2^16 + part; and values v0…. Spa
 by one, and next to nothing to move few large ones: so `cut` makes bunches of them, one for each part, which
 are moved to where their part is put together, and kept. `add_up` makes of all bunches of a part what the
 kernel knows as a part, and hands out integers by slot, in limbs that are added up: Σ limb_i · 2^(40 i).
+
+No row may be lost or doubled on the way: a wrong sum would be released as a right one. So whoever cuts rows
+sends a tally after them, of how many rows each part was sent, and `add_up` fails unless it has the tally of
+every partition that was cut and as many rows as each says. Without a fault of Spark or of a disk they agree
+whatever the data are.
 """
 
 from __future__ import annotations
@@ -43,8 +48,10 @@ LIMB, LIMBS = 40, 4
 """Bits of a limb, and how many there are: sums are below 2^120."""
 SPARSE = 1 << 20
 """Codes of units may be so many more than four for each row."""
-Bunch = tuple[bool, bytes]
-"""Whether numbers of units have 32 bits, and rows as a batch of Arrow."""
+Bunch = tuple[int, bool, bytes]
+"""The partition that was cut, whether numbers of units have 32 bits, and rows as a batch of Arrow."""
+Tally = tuple[int, int]
+"""The partition that was cut, and how many of its rows are in a part."""
 Work = Callable[[Part, Asked], Integers]
 
 
@@ -90,11 +97,14 @@ class Layout:
         return all(one.min(initial=0) >= -(1 << 31) and one.max(initial=0) < 1 << 31 for one in units)
 
 
-def cut(batches: Iterable[bytes], *, layout: Layout) -> Iterator[tuple[int, Bunch]]:
-    """Bunches of rows, each with the number of its part."""
+def cut(
+    partition: int, batches: Iterable[bytes], *, layout: Layout
+) -> Iterator[tuple[int, Bunch] | tuple[int, Tally]]:
+    """Yield the rows of a partition in bunches, and a tally of them, each with the number of its part."""
     import pyarrow as pa
 
     layout.check()
+    sent = np.zeros(layout.parts, np.int64)
     for rows in _joined(pa.ipc.read_record_batch(pa.py_buffer(one), layout.sent) for one in batches):
         at, narrow = rows.column("at").to_numpy(), layout.narrow(rows)
         part, schema = at.astype(np.uint16), layout.schema(narrow)
@@ -104,24 +114,34 @@ def cut(batches: Iterable[bytes], *, layout: Layout) -> Iterator[tuple[int, Bunc
         # A stable sort of short numbers counts them, and is quick.
         order = pa.array(np.argsort(part, kind="stable"))
         ordered = pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
-        ends = np.cumsum(np.bincount(part, minlength=layout.parts)).tolist()
+        counts = np.bincount(part, minlength=layout.parts)
+        sent += counts
+        ends = np.cumsum(counts).tolist()
         step = max(1, BUNCH * rows.num_rows // max(ordered.nbytes, 1))
         for one, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             for place in range(start, end, step):
                 bunch = ordered.slice(place, min(step, end - place))
-                yield one, (narrow, bunch.serialize().to_pybytes())
+                yield one, (partition, narrow, bunch.serialize().to_pybytes())
+    for one, count in enumerate(sent.tolist()):
+        yield one, (partition, count)
 
 
 def add_up(
-    bunches: Iterable[tuple[int, Bunch]], *, layout: Layout, work: Work
+    bunches: Iterable[tuple[int, Bunch] | tuple[int, Tally]], *, layout: Layout, work: Work, partitions: int
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The integers of one part, by the number of a stretch of slots; those that are all 0 are left out."""
-    import pyarrow as pa
+    """Yield the integers of one part, by the number of a stretch of slots, without stretches that are all 0.
 
+    Args:
+        bunches: All that was sent to the part, in any order.
+        layout: How rows travel.
+        work: What is made of the rows.
+        partitions: How many partitions were cut, from 0 on.
+
+    Raises:
+        RuntimeError: If rows are missing or there are more than were sent.
+    """
     layout.check()
-    rows = [
-        pa.ipc.read_record_batch(pa.py_buffer(bunch), layout.schema(narrow)) for _, (narrow, bunch) in bunches
-    ]
+    rows = list(_complete(bunches, layout, partitions))
     if not rows:
         return
     asked = Asked(np.arange(max(layout.keys, 1)), layout.keys)
@@ -196,6 +216,27 @@ def code() -> str:
     """A digest of the code that bounds and adds up, by which two installations are seen to be the same."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _complete(
+    bunches: Iterable[tuple[int, Bunch] | tuple[int, Tally]], layout: Layout, partitions: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of a part; fail in the end unless they are exactly those that were sent."""
+    import pyarrow as pa
+
+    found, tallies = np.zeros(partitions, np.int64), np.full(partitions, -1, np.int64)
+    for _, item in bunches:
+        if len(item) == 2:
+            if tallies[item[0]] != -1:
+                raise RuntimeError("Rows were doubled.")
+            tallies[item[0]] = item[1]
+            continue
+        partition, narrow, bunch = item
+        rows = pa.ipc.read_record_batch(pa.py_buffer(bunch), layout.schema(narrow))
+        found[partition] += rows.num_rows
+        yield rows
+    if not np.array_equal(found, tallies):
+        raise RuntimeError("Rows were lost or doubled.")
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

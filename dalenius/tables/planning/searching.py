@@ -196,6 +196,6 @@ def room(noises: Sequence[Noise], steps: int = max(LEVELS.values()) << LEAST_BIT
 
 
 def _blur(law: Additive, unit: int = 1) -> Blur:
-    """The noise of a histogram that is counted in so many parts of a unit."""
+    """Return the noise of a histogram that is counted in so many parts of a unit."""
     scale, heavy = float(law.scale) / unit, isinstance(law, Laplace)
-    return Blur(scale * math.sqrt(2) if heavy else scale, heavy)
+    return Blur(scale * math.sqrt(2) if heavy else scale, heavy, 1 / unit)

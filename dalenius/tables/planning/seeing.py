@@ -25,21 +25,40 @@ SURE, LIKELY = 3.5, 2.5
 
 @dataclass(frozen=True)
 class Blur:
-    """The noise of each cell: its standard deviation, and whether it is Laplace's, of heavier tails."""
+    """The noise of each cell: its scale, whether it is Laplace's, of heavier tails, and its lattice.
+
+    `scale` is the standard deviation of the noise before it is rounded; `step` the lattice that it is on.
+    """
 
     scale: float
     heavy: bool
+    step: float
 
     def standing(self, sums: Floats, cells: Floats) -> Floats:
-        """How far sums of so many cells stand out, in deviations of a Gaussian that is as seldom so large.
+        """Return how far sums of cells stand out, in deviations of a Gaussian that is as seldom so large.
 
-        A large sum of Laplace noise is mostly one large term: P(sum > x) is about e^{−√2·x/scale}.
+        A large sum of Laplace noise is mostly one large term: P(sum > x) is about e^{−√2·x/scale}. Gaussian
+        noise is rounded (`_rounded`), which counts where its scale is not well above the lattice's step.
         """
-        plain = sums / (self.scale * np.sqrt(np.maximum(cells, 1.0)))
         if not self.heavy:
-            return np.asarray(plain)
+            return self._rounded(sums, np.maximum(cells, 1.0))
+        plain = sums / (self.scale * np.sqrt(np.maximum(cells, 1.0)))
         alone = np.sqrt(2 * math.sqrt(2) * np.maximum(sums, 0.0) / self.scale)
         return np.asarray(np.minimum(plain, alone))
+
+    def _rounded(self, sums: Floats, cells: Floats) -> Floats:
+        """Return the standing of sums of rounded Gaussian noise.
+
+        One rounded Gaussian reaches k steps with P = Φ(−(k − ½)·step/scale), exactly. n of them reach a sum s
+        most easily with s/m each in m = min(n, s) cells, P ≈ Φ(−(s − m/2)/(√m·scale)), which tells where the
+        scale is small; where it is large their sum is a rounded Gaussian of variance n·(scale² + step²/12).
+        The larger of the two standings is taken: each falls far short where the other one holds.
+        """
+        half = self.step / 2
+        few = np.clip(sums / self.step, 1.0, cells)
+        apart = (sums - half * few) / (self.scale * np.sqrt(few))
+        together = (sums - half) / np.sqrt(cells * (self.scale**2 + self.step**2 / 12))
+        return np.asarray(np.maximum(apart, together))
 
 
 def seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Floats:

@@ -226,8 +226,11 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     engine.close()
 
 
+# A process that was started in the background has SIGINT ignored, and so would its children: the question
+# would then run on until memory is used up.
 INTERRUPTED = """
     import sys, threading, os, signal, tempfile
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tempfile.tempdir = sys.argv[1]
     from dalenius.tables.sources.opening import open_source
     from dalenius.tables.rows import Rows

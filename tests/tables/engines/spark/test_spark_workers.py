@@ -6,6 +6,8 @@ import math
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,11 +17,12 @@ import pyarrow as pa
 import pytest
 from engines.conformance.on_spark import SparkSite
 from engines.conformance.sites import loaded, seen
+from engines.spark.test_spark_table import table as opened
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import ReferenceEngine
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.privacy.quantized import Grid
 from dalenius.tables.engines import spark_kept
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS, Bounding, Measure
@@ -73,13 +76,13 @@ def sent(rows: list[dict[str, Any]], layout: Layout) -> pa.RecordBatch:
 def worked(batches: list[pa.RecordBatch], layout: Layout, work: Work, slots: int) -> Any:
     """All that Spark would do with them."""
     parts: dict[int, list[Any]] = {}
-    for batch in batches:
+    for partition, batch in enumerate(batches):
         assert batch.schema == layout.sent
-        for part, bunch in cut([batch.serialize().to_pybytes()], layout=layout):
+        for part, bunch in cut(partition, [batch.serialize().to_pybytes()], layout=layout):
             parts.setdefault(part, []).append((part, bunch))
     found = np.zeros(slots, object)
     for bunches in parts.values():
-        for stretch, limbs in add_up(bunches, layout=layout, work=work):
+        for stretch, limbs in add_up(bunches, layout=layout, work=work, partitions=len(batches)):
             found[stretch * STRETCH : (stretch + 1) * STRETCH] += numbers_of(limbs)
     return found
 
@@ -113,9 +116,66 @@ def test_workers_find_what_the_reference_does(seed: int) -> None:
 def test_workers_of_another_dalenius_refuse() -> None:
     layout = Layout((False,), 0, 1, 1, "other")
     with pytest.raises(RuntimeError):
-        list(cut(iter([]), layout=layout))
+        list(cut(0, iter([]), layout=layout))
     with pytest.raises(RuntimeError):
-        list(add_up(iter([]), layout=layout, work=Shapes("l2", presence=False)))
+        list(add_up(iter([]), layout=layout, work=Shapes("l2", presence=False), partitions=0))
+
+
+def cut_twice() -> tuple[Layout, list[Any]]:
+    """Two partitions of rows, of which the second has none, cut into bunches of one part, with tallies."""
+    layout = Layout((False,), 1, 1, 1, code())
+    rows = [{"unit_0": i, "key_0": 0, "value_0": 1.0} for i in range(40_000)]
+    whole = sent(rows, layout)
+    batches = [[whole.serialize().to_pybytes()], []]
+    return layout, [item for n, batch in enumerate(batches) for item in cut(n, batch, layout=layout)]
+
+
+def counted(layout: Layout, items: list[Any]) -> int:
+    work = Sums((Measure("rows"),), Bounding("l2"))
+    found = list(add_up(items, layout=layout, work=work, partitions=2))
+    return int(sum(numbers_of(limbs)[0] for _, limbs in found)) >> 14
+
+
+def test_all_rows_that_are_sent_are_added_up_in_any_order() -> None:
+    layout, items = cut_twice()
+    assert len(items) > 4
+    assert counted(layout, items) == counted(layout, items[::-1]) == 40_000
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("fault", ["lost", "doubled"])
+def test_a_bunch_or_a_tally_that_is_lost_or_doubled_fails(place: int, fault: str) -> None:
+    layout, items = cut_twice()
+    at = (*range(3), -1, -2)[place]
+    items.insert(0, items[at]) if fault == "doubled" else items.pop(at)
+    with pytest.raises(RuntimeError, match="Rows were"):
+        counted(layout, items)
+
+
+def test_a_part_of_which_everything_is_lost_fails() -> None:
+    layout, _ = cut_twice()
+    with pytest.raises(RuntimeError, match="lost"):
+        counted(layout, [])
+
+
+def test_rows_that_spark_loses_are_not_left_out_of_an_answer(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store of shuffled rows that has one bunch less than was written."""
+    really = spark_kept.Kept.bunches
+
+    def bunches(kept: Any, *given: Any) -> str:
+        name = really(kept, *given)
+        moved, partitions = kept._moved[name]
+        kept._moved[name] = moved.mapPartitions(lambda items: islice(items, 1, None)), partitions
+        return name
+
+    monkeypatch.setattr(spark_kept.Kept, "bunches", bunches)
+    visits = opened(spark.range(100).withColumnRenamed("id", "patient"), tmp_path, name="visits")
+    with pytest.raises(QueryFailed, match="nothing was released"):
+        visits.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    assert [entry.event for entry in visits.account.entries()] == ["open", "reserve", "forfeit"]
+    visits.close()
 
 
 @pytest.mark.parametrize("keys", [[("a",)], [("nobody",)]])
