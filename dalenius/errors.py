@@ -12,12 +12,13 @@
     └── LedgerError         the ledger refuses; nothing is released, and at most too much was charged
         ├── BudgetExceeded      the account, or an allowance in it, has too little left
         ├── ReservationLost     what was to be committed had been forfeited or committed before
-        ├── ClockWentBack       the clock shows a time before the newest entry
+        ├── ClockWentBack       the clock is far behind the newest entry; its owner may correct the time
         ├── LedgerLocked        another writer kept the ledger for too long
         ├── LedgerReadOnly      the ledger may be read, not written
         ├── LedgerFull          the disk is full
         ├── LedgerUnreachable   the database server does not answer
         ├── LedgerCorrupt       the chain of entries is broken; the message says where
+        │   └── LedgerTampered      what decides a charge is not what the chain says
         ├── LedgerBehind        the ledger lacks entries that its anchor says were there
         └── UnknownLedger       this is not a ledger, or one of a later version (also an UnknownKind)
 
@@ -136,6 +137,22 @@ class LedgerUnreachable(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     """The chain of entries is broken, or what is derived from it is wrong; the message says where."""
+
+
+class LedgerTampered(LedgerCorrupt):
+    """What decides a charge was changed after it was written; nothing was charged.
+
+    The budget, a total, an allowance or the entry that states it is not what the chain of entries says.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        remedy: str = "Run dalenius ledger verify to find what was changed, then restore the ledger from a "
+        "backup and compare it with an anchor.",
+    ) -> None:
+        super().__init__(problem, remedy=remedy)
 
 
 class LedgerBehind(LedgerError):

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
-from dalenius.ledger.balances import RULE, Cell, Noted
+from dalenius.ledger.balances import Cell, Noted
 from dalenius.ledger.budget import Budget, stated
-from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, moment, refusal, room, seen_at, weighed
+from dalenius.ledger.chain_state import RULES, ChainState, allowed
+from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, refusal, room, weighed
+from dalenius.ledger.clock import moment, seen_at
 from dalenius.ledger.closing import check_open
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.fitting import largest
@@ -30,8 +32,8 @@ from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import Reservation
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.spelling import spelled
-from dalenius.ledger.store import Snapshot
 from dalenius.ledger.terms import Terms
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, check_text
 from dalenius.losses.composition import compose
 from dalenius.losses.cost import Cost
 from dalenius.losses.loss import Loss
@@ -149,7 +151,8 @@ class Account:
         _texts(by=by, purpose=purpose)
         asked = self._asked(loss, 1, by, purpose)
         with self.ledger.store.read() as snapshot:
-            return accepted(snapshot, self.terms, asked, seen_at(snapshot.head()))
+            state = ChainState(snapshot)
+            return accepted(state, self.terms, asked, seen_at(state.head, snapshot.witness().now))
 
     def check(self, loss: Loss, *, by: str = "", purpose: str = "", per_unit: int = 1) -> None:
         """Refuse as a charge would. Nothing is charged."""
@@ -157,7 +160,8 @@ class Account:
         asked = self._asked(loss, per_unit, by, purpose)
         try:
             with self.ledger.store.read() as snapshot:
-                weighed(snapshot, self.terms, asked, seen_at(snapshot.head()))
+                state = ChainState(snapshot)
+                weighed(state, self.terms, asked, seen_at(state.head, snapshot.witness().now))
         except TooMuch as found:
             raise self._refusal(asked, per_unit, found.allowance) from None
 
@@ -167,11 +171,11 @@ class Account:
         # Measured before the ledger is held; a refusal is explained after it.
         asked = self._asked(loss, per_unit, by, purpose, note)
         try:
+            owner = _owner(os.getpid()) if event == "reserve" else None
+            self.ledger.prepare()
             with self.ledger.store.write(durable=True) as transaction:
-                self.ledger.guard(transaction)
-                entry = charge(transaction, self.terms, asked, event)
-                if event == "reserve":
-                    transaction.add_reservation(entry.number, self.name, _owner(os.getpid()), "")
+                state = self.ledger.state(transaction)
+                entry = charge(transaction, self.terms, asked, event, state=state, owner=owner)
         except TooMuch as found:
             raise self._refusal(asked, per_unit, found.allowance) from None
         self.ledger.anchored(entry)
@@ -220,7 +224,9 @@ class Account:
     def _noted(self) -> tuple[Noted, str]:
         """The balances as they are now, and when that is."""
         with self.ledger.store.read() as snapshot:
-            return Noted(snapshot, self.name, self._cell), seen_at(snapshot.head())
+            state = ChainState(snapshot)
+            at = seen_at(state.head, snapshot.witness().now)
+            return Noted(state, self.name, self._cell, at), at
 
     def unit_for(self, loss: Loss) -> Unit:
         """Who is protected, under the relation of a loss."""
@@ -245,15 +251,22 @@ class Account:
         check_open()
         _texts(by=by or "", purpose=purpose or "")
         replace(self.unit, window=window)
+        self.ledger.prepare()
         with self.ledger.store.write(durable=True) as transaction:
-            self.ledger.guard(transaction)
-            head = transaction.head()
+            state = self.ledger.state(transaction)
+            state.check_terms(self.name, self.terms.to_json())
+            head = state.head
             number = 1 if head is None else head.number + 1
-            rule = Allowance(number, budget.filter, by, purpose, window)
-            fields = {"allowance": rule.to_json()}
-            entry = Entry.following(head, account=self.name, event="allow", at=moment(head), fields=fields)
-            transaction.append(entry)
-            transaction.set_balance(self.name, f"{RULE}allowance {number}", rule.to_json())
+            text = Allowance(number, budget.filter, by, purpose, window).to_json()
+            rules = state.balances(self.name, RULES) | {f"{RULES}{number}": text}
+            entry = state.write(
+                account=self.name,
+                event="allow",
+                at=moment(head, state.witness.now),
+                fields={"allowance": text},
+                values=allowed(self.name, rules),
+            )
+            transaction.set_balance(self.name, f"{RULES}{number}", text)
         self.ledger.anchored(entry)
         return entry
 
@@ -276,7 +289,7 @@ class Account:
     def spent(self) -> Spent:
         """What was spent so far."""
         with self.ledger.store.read() as snapshot:
-            total = self._total(snapshot)
+            total = self._total(ChainState(snapshot))
             return Spent(upward(self.terms.limit.spent(total)), self.budget, snapshot.count(self.name))
 
     @property
@@ -316,8 +329,8 @@ class Account:
         """The release with its receipt signed, where the ledger has a key."""
         return self.ledger.signed(release)
 
-    def _total(self, snapshot: Snapshot) -> Cost:
-        return balances.total(snapshot, self.name, self.terms.limit)
+    def _total(self, state: ChainState) -> Cost:
+        return balances.total(state, self.name, self.terms.limit)
 
     def __copy__(self) -> Account:
         return self
@@ -344,5 +357,4 @@ def _owner(pid: int) -> str:
 
 def _texts(**named: object) -> None:
     for name, value in named.items():
-        if not isinstance(value, str):
-            raise InvalidArgument(f"{name} must be a text.", remedy=f'Pass {name}="…".')
+        check_text(name, value, LONGEST_NOTE if name == "note" else LONGEST_NAME)

@@ -22,7 +22,6 @@ from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 
 RULE = "rule "
-ALLOWANCE = "allowance "
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,14 @@ class Balances(Protocol):
 
 
 class Noted:
-    """The balances that one charge looks at, taken down, so that the ledger need not be held meanwhile."""
+    """The balances that one charge at a time looks at, taken down: the ledger need not be held meanwhile."""
 
-    def __init__(self, kept: Balances, account: str, cell: Cell | None) -> None:
+    def __init__(self, kept: Balances, account: str, cell: Cell | None, at: str) -> None:
         self._total = kept.total(account)
         scopes = [] if cell is None else [cell.scope, cell.top]
+        rules = kept.balances(account, f"{RULE}allowance ")
+        scopes += [Allowance.from_json(text).scope(at) for text in rules.values()]
         found = {scope: kept.balance(account, scope) for scope in scopes}
-        rules = kept.balances(account, RULE) | kept.balances(account, ALLOWANCE)
         self._texts = {scope: text for scope, text in found.items() if text is not None} | rules
 
     def total(self, account: str) -> str | None:
@@ -116,6 +116,20 @@ def before(kept: Balances, account: str, cell: Cell | None, limit: Filter) -> Co
         return whole
     own = part(kept, account, cell.scope, limit)
     return _replaced(whole, _top(kept, account, cell) or limit.nothing, own)
+
+
+def carried(kept: Balances, account: str, at: str) -> dict[str, str]:
+    """Return the balances of allowances in the windows of a corrected time, by scope.
+
+    Each is its total there and in all later windows, whose charges may have been made in this one (`clock`).
+    """
+    fresh = {}
+    for rule in allowances(kept, account):
+        scope, all_of_it = rule.scope(at), kept.balances(account, f"allowance {rule.number} ")
+        later = [Cost.from_json(text) for other, text in all_of_it.items() if rule.window and other > scope]
+        if later:
+            fresh[scope] = sum(later, part(kept, account, scope, rule.limit)).to_json()
+    return fresh
 
 
 def write(transaction: Transaction, account: str, balances: dict[str, str]) -> None:

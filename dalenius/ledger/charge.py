@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dalenius.errors import BudgetExceeded, ClockWentBack
+from dalenius.errors import BudgetExceeded
 from dalenius.ledger import balances
 from dalenius.ledger.balances import Balances, Cell
 from dalenius.ledger.budget import stated
-from dalenius.ledger.entry import Entry, Head
+from dalenius.ledger.chain_state import WritableState, charged
+from dalenius.ledger.clock import moment
+from dalenius.ledger.entry import Entry
 from dalenius.ledger.fitting import fitting
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.store import Transaction
@@ -25,9 +26,6 @@ from dalenius.losses.cost import Cost
 from dalenius.losses.gauges import largest_loss
 from dalenius.losses.loss import Loss
 from dalenius.release.digits import at_least, at_most, upward
-
-PATIENCE = timedelta(seconds=5)
-"""How far back a clock may step, as clocks do when they are set right; entries keep the later time."""
 
 
 class Charge(NamedTuple):
@@ -60,15 +58,44 @@ class TooMuch(Exception):
         self.allowance = allowance
 
 
-def charge(transaction: Transaction, terms: Terms, asked: Charge, event: str) -> Entry:
-    """Append the entry and change the balances, or raise `TooMuch`."""
-    head = transaction.head()
-    at = moment(head)
-    fresh, costs = weighed(transaction, terms, asked, at)
-    fields = asked.fields | costs
-    entry = Entry.following(head, account=terms.name, event=event, at=at, fields=fields)
-    transaction.append(entry)
+def charge(
+    transaction: Transaction,
+    terms: Terms,
+    asked: Charge,
+    event: str,
+    *,
+    state: WritableState | None = None,
+    owner: str | None = None,
+) -> Entry:
+    """Append the entry of a charge and change the balances, or raise `TooMuch`.
+
+    Args:
+        transaction: The write block to use.
+        terms: What the account was opened with; refused where the chain says otherwise.
+        asked: The loss, its cost, and what to say of it.
+        event: "reserve" or "record".
+        state: The state of that block, where it was read before.
+        owner: The process that holds a reservation; None for a record.
+
+    Returns:
+        The entry.
+    """
+    state = WritableState(transaction) if state is None else state
+    state.check_terms(terms.name, terms.to_json())
+    at = moment(state.head, state.witness.now)
+    fresh, costs = weighed(state, terms, asked, at)
+    number = 1 if state.head is None else state.head.number + 1
+    more = {"before": state.newest(terms.name)} | ({} if owner is None else {"owner": owner})
+    entry = state.write(
+        account=terms.name,
+        event=event,
+        at=at,
+        fields=asked.fields | costs | more,
+        values=charged(terms.name, number, costs["total"], fresh),
+    )
     balances.write(transaction, terms.name, fresh)
+    if owner is not None:
+        transaction.add_reservation(number, terms.name, owner, "")
     return entry
 
 
@@ -148,28 +175,3 @@ def _epsilon(loss: Loss, delta: Fraction) -> float:
     if bounded is not None and not bounded[1]:
         return upward(bounded[0])
     return loss.epsilon(delta).upper
-
-
-def seen_at(head: Head | None) -> str:
-    """Now, and not before the newest entry, for looking only."""
-    now = _written(datetime.now(UTC))
-    return now if head is None else max(now, head.at)
-
-
-def moment(head: Head | None) -> str:
-    """Now, and not before the newest entry; refused where the clock is far behind it."""
-    now = datetime.now(UTC)
-    written = _written(now)
-    if head is None or head.at <= written:
-        return written
-    behind = datetime.fromisoformat(head.at) - now
-    if behind > PATIENCE:
-        raise ClockWentBack(
-            f"The clock is {behind.total_seconds():.0f} seconds behind the newest entry.",
-            remedy="Set the clock right, then try again.",
-        )
-    return head.at
-
-
-def _written(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -23,9 +23,9 @@ from json import encoder
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dalenius.errors import InvalidArgument, LedgerCorrupt, UnknownLedger
+from dalenius.errors import InvalidArgument, LedgerTampered, UnknownLedger
 
-EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "accept")
+EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "accept", "clock", "grant")
 NOTHING = "0" * 64
 """What stands for the hash of the entry before the first."""
 
@@ -42,6 +42,8 @@ class Head(NamedTuple):
     number: int
     hash: str
     at: str
+    state: str | None = None
+    """The root of the tree over all that decides a charge; None where an earlier version wrote the entry."""
 
     @classmethod
     def read(cls, body: str, hash: str, *, number: int) -> Head:
@@ -49,7 +51,7 @@ class Head(NamedTuple):
         stated = _stated(body, hash, f"Entry {number}")
         if stated.get("number") != number or not _matches(_MOMENT, stated.get("at")):
             raise _broken(f"Entry {number} is not one that Dalenius writes there.")
-        return cls(number, hash, stated["at"])
+        return cls(number, hash, stated["at"], _state(stated.get("fields")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ class Entry:
     @property
     def head(self) -> Head:
         """What the next entry is made from."""
-        return Head(self.number, self.hash, self.at)
+        return Head(self.number, self.hash, self.at, _state(self.fields))
 
     @classmethod
     def following(
@@ -119,10 +121,14 @@ class Entry:
         return entry
 
     def follows(self, head: Head | None) -> bool:
-        """Whether this is the entry that may come next after `head`, in number, hash and time."""
+        """Return whether this entry may come next after `head`: in number, hash and time.
+
+        Only an entry that corrects the time may state an earlier one.
+        """
         if head is None:
             return self.number == 1 and self.previous == NOTHING
-        return self.number == head.number + 1 and self.previous == head.hash and self.at >= head.at
+        in_time = self.at >= head.at or self.event == "clock"
+        return self.number == head.number + 1 and self.previous == head.hash and in_time
 
 
 def chained(entries: Iterable[Entry], head: Head | None = None) -> Iterator[Entry]:
@@ -148,8 +154,13 @@ def _stated(body: str, hash: str, place: str) -> dict[str, Any]:
     return stated
 
 
-def _broken(problem: str) -> LedgerCorrupt:
-    return LedgerCorrupt(problem, remedy="Restore the ledger from a backup and compare it with an anchor.")
+def _state(fields: object) -> str | None:
+    found = fields.get("state") if isinstance(fields, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _broken(problem: str) -> LedgerTampered:
+    return LedgerTampered(problem)
 
 
 def _wrong(name: str, remedy: str) -> InvalidArgument:

@@ -33,19 +33,21 @@ from dalenius.errors import (
     ReservationLost,
 )
 from dalenius.ledger import anchor as anchors
-from dalenius.ledger import signing
+from dalenius.ledger import balances, signing
 from dalenius.ledger.account import Account
 from dalenius.ledger.anchor import Anchor
 from dalenius.ledger.budget import Budget, stated
-from dalenius.ledger.charge import moment
+from dalenius.ledger.chain_state import ChainState, WritableState, balanced, opened
+from dalenius.ledger.clock import moment, seen_at, stamp
 from dalenius.ledger.closing import check_open, check_outside
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.memory import MemoryStore
 from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import end_reservation
-from dalenius.ledger.store import TIMEOUT, Snapshot, Store, open_store
+from dalenius.ledger.store import TIMEOUT, Snapshot, Store, Transaction, open_store
 from dalenius.ledger.terms import Terms
-from dalenius.ledger.verification import verify
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, check_text
+from dalenius.ledger.verification import Replay, replayed, seal, verify
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 
@@ -68,6 +70,8 @@ class Ledger:
     ) -> None:
         self._key = None if key is None else signing.read_key(key)
         self._anchor = None if anchor is None else Path(anchor)
+        self._prepared = False
+        self._replay: Replay | None = None
         self.store = open_store(where, timeout=timeout) if isinstance(where, str | os.PathLike) else where
         try:
             self._check_anchor(accept)
@@ -90,20 +94,29 @@ class Ledger:
         """
         terms = Terms(name, unit, budget.filter, source)
         with self.store.read() as snapshot:
-            known = snapshot.account(name)
+            known = ChainState(snapshot).terms(name)
         if known is not None:
             return self._opened(terms, known)
         check_open()
+        check_text("name", name, LONGEST_NAME)
+        check_text("source", source or "", LONGEST_NAME)
+        self.prepare()
         with self.store.write(durable=True) as transaction:
-            self.guard(transaction)
-            accounts = transaction.accounts()
-            if name in accounts:
-                return self._opened(terms, accounts[name])
+            state = self.state(transaction)
+            known = state.terms(name)
+            if known is not None:
+                return self._opened(terms, known)
+            accounts = state.accounts()
             _check_source(source, accounts)
-            head, text = transaction.head(), terms.to_json()
-            fields = {"terms": text}
-            entry = Entry.following(head, account=name, event="open", at=moment(head), fields=fields)
-            transaction.append(entry)
+            head, text = state.head, terms.to_json()
+            number = 1 if head is None else head.number + 1
+            entry = state.write(
+                account=name,
+                event="open",
+                at=moment(head, state.witness.now),
+                fields={"terms": text},
+                values=opened(name, number, text, accounts | {name: text}),
+            )
             transaction.add_account(name, text)
         self.anchored(entry)
         return Account(self, terms)
@@ -118,7 +131,7 @@ class Ledger:
     def account(self, name: str) -> Account:
         """The account of that name."""
         with self.store.read() as snapshot:
-            text = snapshot.account(name)
+            text = ChainState(snapshot).terms(name)
             if text is None:
                 known = ", ".join(snapshot.accounts()) or "none yet"
                 raise InvalidArgument(
@@ -129,7 +142,8 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """All accounts, by name."""
         with self.store.read() as snapshot:
-            return [Account(self, Terms.from_json(name, text)) for name, text in snapshot.accounts().items()]
+            texts = ChainState(snapshot).accounts()
+        return [Account(self, Terms.from_json(name, text)) for name, text in texts.items()]
 
     def entries(self) -> Iterator[Entry]:
         """All entries in order, one by one."""
@@ -158,6 +172,29 @@ class Ledger:
         with self.store.read() as snapshot:
             anchors.check(snapshot, Anchor.read(anchor) if isinstance(anchor, str) else anchor)
 
+    def state(self, transaction: Transaction) -> WritableState:
+        """Return what decides a charge, inside a write block; refused behind the anchor.
+
+        Where an earlier version wrote the newest entry, the whole ledger is verified first.
+        """
+        self.guard(transaction)
+        state = WritableState(transaction)
+        if state.root is None:
+            # Should this block be undone, the next one verifies again.
+            seal(state, transaction, self._replay)
+            self._prepared, self._replay = False, None
+        return state
+
+    def prepare(self) -> None:
+        """Verify what an earlier version wrote while others go on, so that `state` holds them up briefly."""
+        if self._prepared:
+            return
+        with self.store.read() as snapshot:
+            head = snapshot.head()
+            if head is not None and head.state is None:
+                self._replay = replayed(snapshot)
+        self._prepared = True
+
     def guard(self, snapshot: Snapshot) -> None:
         """Refuse to go on where the ledger fell behind its anchor while it was open."""
         if self._anchor is not None and (known := anchors.read_file(self._anchor)) is not None:
@@ -183,11 +220,12 @@ class Ledger:
 
     def _accept(self, file: Path, anchor: str, why: str) -> None:
         check_open()
+        check_text("accept", why, LONGEST_NOTE)
         with self.store.write(durable=True) as transaction:
-            head = transaction.head()
+            state = WritableState(transaction)
+            at = seen_at(state.head, state.witness.now)
             fields = {"anchor": anchor, "why": why}
-            entry = Entry.following(head, account="*", event="accept", at=moment(head), fields=fields)
-            transaction.append(entry)
+            entry = state.write(account="*", event="accept", at=at, fields=fields)
         anchors.write_file(file, Anchor(entry.number, entry.hash), back=True)
 
     def sweep(self) -> list[int]:
@@ -221,6 +259,39 @@ class Ledger:
     def _end(self, number: int, account: str) -> None:
         check_outside()
         end_reservation(self.account(account), number, "forfeit")
+
+    def correct_time(self, why: str) -> Entry:
+        """Return to the time of the clock, by an entry, where the newest entry states a later one.
+
+        For the owner of the ledger, after a process wrote with a clock far ahead. The whole ledger is
+        verified first. Allowances with a window count what was charged in later windows in the present one
+        as well, so that no charge becomes cheaper.
+        """
+        check_open()
+        check_text("why", why, LONGEST_NOTE)
+        self.prepare()
+        with self.store.write(durable=True) as transaction:
+            state = self.state(transaction)
+            now, head = stamp(state.witness.now), state.head
+            if head is None or head.at <= now:
+                raise InvalidArgument(
+                    "The newest entry is not ahead of the clock, so there is nothing to correct.",
+                    remedy="Check the clock itself.",
+                )
+            verify(transaction)
+            moved = {name: balances.carried(transaction, name, now) for name in state.accounts()}
+            moved = {name: fresh for name, fresh in moved.items() if fresh}
+            entry = state.write(
+                account="*",
+                event="clock",
+                at=now,
+                fields={"why": why, "was": head.at, "carried": moved},
+                values={k: v for name, fresh in moved.items() for k, v in balanced(name, fresh).items()},
+            )
+            for name, fresh in moved.items():
+                balances.write(transaction, name, fresh)
+        self.anchored(entry)
+        return entry
 
     def fingerprint(self, source: str | os.PathLike[str] | IO[bytes], key: bytes) -> str:
         """A keyed digest (HMAC-SHA-256) of a file, to open its account under: the same for copies of it.

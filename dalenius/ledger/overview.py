@@ -18,7 +18,8 @@ from dalenius.ledger import balances
 from dalenius.ledger.account import Account
 from dalenius.ledger.balances import Cell
 from dalenius.ledger.budget import stated
-from dalenius.ledger.charge import moment
+from dalenius.ledger.chain_state import ChainState
+from dalenius.ledger.clock import seen_at
 from dalenius.ledger.entry import Entry
 from dalenius.ledger.rules import window_of
 from dalenius.ledger.spelling import spelled
@@ -116,7 +117,8 @@ def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overv
     """An account at a glance; `brief` does without who spent what, for which all entries are read."""
     terms, left = account.terms, account.left
     with account.ledger.store.read() as snapshot:
-        total = balances.total(snapshot, terms.name, terms.limit)
+        state = ChainState(snapshot)
+        total = balances.total(state, terms.name, terms.limit)
         ruler = Ruler(terms.limit, total)
         tally = None if brief else Tally(terms, snapshot.entries(account=terms.name))
         return Overview(
@@ -128,7 +130,7 @@ def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overv
             next=left.epsilon,
             next_loss=None if left.loss is None else spelled(shrunk(left.loss, Fraction(1)) or left.loss),
             spending=None if tally is None else tally.measured(ruler),
-            allowances=tuple(_allowances(snapshot, terms)),
+            allowances=tuple(_allowances(state, terms, seen_at(state.head, snapshot.witness().now))),
             reservations=tuple(map(ruler.line, _reserved(snapshot, terms.name))),
             newest=tuple(map(ruler.line, snapshot.entries(account=terms.name, newest=newest))),
         )
@@ -238,10 +240,9 @@ def _reserved(snapshot: Snapshot, account: str) -> list[Entry]:
     return [next(snapshot.entries(after=number - 1)) for number in numbers]
 
 
-def _allowances(snapshot: Snapshot, terms: Terms) -> Iterator[Allowed]:
-    at = moment(snapshot.head())
-    for one in balances.allowances(snapshot, terms.name):
-        total = balances.part(snapshot, terms.name, one.scope(at), one.limit)
+def _allowances(state: ChainState, terms: Terms, at: str) -> Iterator[Allowed]:
+    for one in balances.allowances(state, terms.name):
+        total = balances.part(state, terms.name, one.scope(at), one.limit)
         window = one.window and f"{one.window} {window_of(at, one.window)}"
         left = 1 - float(one.limit.fullness(total))
         yield Allowed(one.number, one.by, one.purpose, window, stated(one.limit), left)

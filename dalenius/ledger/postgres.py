@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC
 from functools import cache
 from hashlib import sha256
 from types import ModuleType
@@ -22,7 +23,7 @@ from dalenius.ledger.database import Lasting, Pooled
 from dalenius.ledger.pool import Pool
 from dalenius.ledger.postgres_trouble import Trouble
 from dalenius.ledger.rows import STEPS, Channel, Row
-from dalenius.ledger.store import TIMEOUT, OnStep
+from dalenius.ledger.store import TIMEOUT, OnStep, Witness
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -84,6 +85,11 @@ class PostgresChannel(Lasting):
         self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", values)
         fetch = f"FETCH {_AT_A_TIME} FROM {name}"
         return (row for rows in iter(lambda: self.rows(fetch), []) for row in rows)
+
+    def witness(self) -> Witness:
+        """Return the time of the server, and the user who connected to it."""
+        ((now, user),) = self.rows("SELECT clock_timestamp(), session_user::text")
+        return Witness(now.astimezone(UTC), user)
 
     def commit(self) -> None:
         """Make it so; nothing can be asked afterwards."""

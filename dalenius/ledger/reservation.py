@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument, ReservationLost
-from dalenius.ledger.charge import moment
+from dalenius.ledger.chain_state import WritableState
+from dalenius.ledger.clock import seen_at
 from dalenius.ledger.closing import check_outside
 from dalenius.ledger.entry import Entry
 from dalenius.losses.loss import Loss
@@ -102,11 +103,10 @@ def end_reservation(account: Account, number: int, event: str, more: Mapping[str
                 f"Entry {number} of {account.name} is not reserved any more.",
                 remedy="Reserve again; what was charged stays charged.",
             )
-        head = transaction.head()
+        state = WritableState(transaction)
+        at = seen_at(state.head, state.witness.now)
         fields = {"reservation": number, **(more or {})}
-        transaction.append(
-            Entry.following(head, account=account.name, event=event, at=moment(head), fields=fields)
-        )
+        state.write(account=account.name, event=event, at=at, fields=fields)
 
 
 def line_of(account: Account, entry: Entry) -> Line:

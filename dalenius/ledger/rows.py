@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-from dalenius.errors import InvalidArgument, LedgerCorrupt, LedgerError
+from dalenius.errors import InvalidArgument, LedgerError, LedgerTampered
 from dalenius.ledger.entry import Entry, Head
-from dalenius.ledger.store import OnStep, Reservation
+from dalenius.ledger.store import OnStep, Reservation, Witness
 
 Row = tuple[Any, ...]
 
@@ -35,6 +35,7 @@ _UNKEPT = re.compile("[\0\ud800-\udfff\U0010ffff]")
 
 _HEAD = "SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1"
 _NEWEST = "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
+_ENTRY = "SELECT number, account, hash, body FROM entries WHERE number = ?"
 _COUNT = "SELECT count(*) FROM entries"
 _ENTRIES = "SELECT number, account, hash, body FROM entries WHERE number > ? AND number <= ?"
 _STATING = (
@@ -71,6 +72,9 @@ class Channel(Protocol):
     def stream(self, sql: str, *values: object) -> Iterator[Row]:
         """The rows of a long answer, few at a time."""
 
+    def witness(self) -> Witness:
+        """What time it is, and which user of the database asks."""
+
 
 class Reading:
     """A snapshot, by SQL."""
@@ -83,6 +87,23 @@ class Reading:
         for number, hash, body in self._channel.rows(_HEAD):
             return Head.read(body, hash, number=number)
         return None
+
+    def witness(self) -> Witness:
+        """Return the time by the store's clock, and the user whom the database knows this process by."""
+        return self._channel.witness()
+
+    def entry(self, number: int) -> Entry | None:
+        """Return the entry of that number, checked against its hash; None where there is none."""
+        for row in self._channel.rows(_ENTRY, number):
+            return _entry(row)
+        return None
+
+    def recalled(self, account: str) -> str | None:
+        """Return the total that this process wrote last to an account, while nobody wrote since."""
+        return None
+
+    def recall(self, account: str, total: str) -> None:
+        """Remember a total that was checked."""
 
     def count(self, account: str | None = None) -> int:
         """How many entries there are, of one account or of all."""
@@ -166,6 +187,20 @@ class Writing(Reading):
             self._head = known.head
         else:
             known.forget()
+
+    @property
+    def settled(self) -> bool:
+        """Whether this process wrote the newest entry itself."""
+        return self._head is not None
+
+    def recalled(self, account: str) -> str | None:
+        """Return the total that this process wrote last to an account, while nobody wrote since."""
+        self._channel.check()
+        return self._known.totals.get(account)
+
+    def recall(self, account: str, total: str) -> None:
+        """Remember a total that was checked."""
+        self._known.totals[account] = total
 
     def head(self) -> Head | None:
         """The newest entry's number, hash and time."""
@@ -253,10 +288,7 @@ def _entry(row: Row) -> Entry:
     number, account, hash, body = row
     entry = Entry.read(body, hash, number=number)
     if entry.account != account:
-        raise LedgerCorrupt(
-            f"Entry {number} is filed under another account than its own.",
-            remedy="Restore the ledger from a backup and compare it with an anchor.",
-        )
+        raise LedgerTampered(f"Entry {number} is filed under another account than its own.")
     return entry
 
 

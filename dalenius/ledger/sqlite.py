@@ -19,11 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from dalenius.ledger import store
 from dalenius.ledger.database import Lasting, Pooled
 from dalenius.ledger.pool import Pool
 from dalenius.ledger.rows import STEPS, Row
 from dalenius.ledger.sqlite_trouble import Trouble
-from dalenius.ledger.store import TIMEOUT, OnStep
+from dalenius.ledger.store import TIMEOUT, OnStep, Witness
 
 APPLICATION = 0x44504C47
 """What marks an SQLite file as a ledger: "DPLG"."""
@@ -84,6 +85,10 @@ class SqliteChannel(Lasting):
         cursor = self._execute(sql, values)
         self._streams += (cursor,)
         return (row for rows in iter(lambda: self._fetched(cursor, _AT_A_TIME), []) for row in rows)
+
+    def witness(self) -> Witness:
+        """Return the time of this machine; SQLite knows no users."""
+        return Witness(store.local_clock(), None)
 
     def commit(self) -> None:
         """Make it so; nothing can be asked afterwards."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from dalenius.errors import InvalidArgument
@@ -40,11 +41,30 @@ class Reservation(NamedTuple):
     text: str
 
 
+class Witness(NamedTuple):
+    """What a store says of the moment: the time in UTC, and the user that a database server knows."""
+
+    now: datetime
+    user: str | None
+
+
 class Snapshot(Protocol):
     """What a store holds at one moment; it does not change while its block lasts."""
 
     def head(self) -> Head | None:
         """The newest entry's number, hash and time."""
+
+    def witness(self) -> Witness:
+        """Return the time by the store's clock, and the user whom the database knows this process by."""
+
+    def entry(self, number: int) -> Entry | None:
+        """Return the entry of that number, checked against its hash; None where there is none."""
+
+    def recalled(self, account: str) -> str | None:
+        """Return the total that this process wrote last to an account, while nobody wrote since."""
+
+    def recall(self, account: str, total: str) -> None:
+        """Remember a total that was checked."""
 
     def count(self, account: str | None = None) -> int:
         """How many entries there are, of one account or of all."""
@@ -79,6 +99,10 @@ class Snapshot(Protocol):
 class Transaction(Snapshot, Protocol):
     """A snapshot that may be changed, and sees its own changes."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether this process wrote the newest entry itself."""
+
     def append(self, entry: Entry) -> None:
         """Add the entry after the head; any other is refused."""
 
@@ -112,6 +136,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the database; what was written stays."""
+
+
+def local_clock() -> datetime:
+    """Return the time of this machine, in UTC."""
+    return datetime.now(UTC)
 
 
 def open_store(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -32,6 +32,8 @@ class Terms:
     unit: Unit
     limit: Filter
     source: str | None = None
+    stored: str | None = field(default=None, compare=False, repr=False)
+    """The text that the entry of its opening holds, where it was read from one."""
 
     @cached_property
     def price(self) -> Callable[[Loss], Price]:
@@ -55,6 +57,8 @@ class Terms:
 
     def to_json(self) -> str:
         """As it is kept, the name aside."""
+        if self.stored is not None:
+            return self.stored
         plain = {"unit": asdict(self.unit), "filter": self.limit.to_json(), "source": self.source}
         return json.dumps(plain, sort_keys=True)
 
@@ -62,7 +66,7 @@ class Terms:
     def from_json(name: str, text: str) -> Terms:
         """Read them back."""
         plain = json.loads(text)
-        return Terms(name, Unit(**plain["unit"]), read_filter(plain["filter"]), plain["source"])
+        return Terms(name, Unit(**plain["unit"]), read_filter(plain["filter"]), plain["source"], text)
 
 
 def cell_cost(limit: Filter, loss: Loss, relation: Relation) -> Cost:

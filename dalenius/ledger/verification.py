@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalenius.errors import LedgerCorrupt
-from dalenius.ledger import balances
-from dalenius.ledger.balances import RULE, Cell
-from dalenius.ledger.entry import Entry, chained
+from dalenius.ledger import balances, proof_tree
+from dalenius.ledger.balances import Cell
+from dalenius.ledger.chain_state import NODE, RULES, WritableState, allowed, balanced, charged, opened
+from dalenius.ledger.entry import Entry, Head, chained
+from dalenius.ledger.proof_tree import EMPTY, Mismatch
 from dalenius.ledger.rules import Allowance
-from dalenius.ledger.store import Snapshot
+from dalenius.ledger.store import Snapshot, Transaction
 from dalenius.ledger.terms import Terms
 from dalenius.losses.cost import Cost
 from dalenius.losses.loss import Loss
@@ -22,16 +24,32 @@ def verify(snapshot: Snapshot, *, costs: bool = False) -> int:
 
     With `costs` every loss is measured again: no charge may be below what this version measures.
     """
-    replay = Replay(costs)
-    count = 0
-    for entry in chained(snapshot.entries()):
+    return replayed(snapshot, costs=costs).number
+
+
+def seal(state: WritableState, transaction: Transaction, before: Replay | None = None) -> None:
+    """Verify a ledger whose newest entry states no root, and build the tree that the next one states.
+
+    Args:
+        state: The state to give its root to.
+        transaction: The write block that it is in.
+        before: What was verified before the block, so that the ledger is held for the newest entries only.
+    """
+    replay = replayed(transaction, before=before)
+    state.root = replay.root
+    state.keep(replay.nodes)
+
+
+def replayed(snapshot: Snapshot, *, costs: bool = False, before: Replay | None = None) -> Replay:
+    """Verify all entries, or those after the ones verified before, and return what follows from them."""
+    replay = Replay(costs) if before is None else before
+    for entry in chained(snapshot.entries(after=replay.number), replay.head):
         try:
             replay.follow(entry)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, Mismatch):
             raise _wrong(f"Entry {entry.number} does not say what its event must.") from None
-        count = entry.number
     replay.compare(snapshot)
-    return count
+    return replay
 
 
 class Replay:
@@ -43,7 +61,17 @@ class Replay:
         self.opened: dict[str, str] = {}
         self.totals: dict[str, str] = {}
         self.kept: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        self.open: dict[int, str] = {}
+        self.open: dict[int, tuple[str, str | None]] = {}
+        self.newest: dict[str, int] = {}
+        self.head: Head | None = None
+        self.root = EMPTY
+        self.nodes: dict[str, str] = {}
+        self.sealed = False
+
+    @property
+    def number(self) -> int:
+        """How many entries were followed."""
+        return 0 if self.head is None else self.head.number
 
     def total(self, account: str) -> str | None:
         """The total of an account."""
@@ -59,6 +87,16 @@ class Replay:
 
     def follow(self, entry: Entry) -> None:
         """Take one more entry into account."""
+        self.head = entry.head
+        values = self._followed(entry)
+        if values:
+            self.root, fresh = proof_tree.changed(self.nodes.get, self.root, values)
+            self.nodes.update(fresh)
+        self.sealed = "state" in entry.fields
+        _require(entry.fields.get("state", self.root) == self.root, entry, "states another root")
+
+    def _followed(self, entry: Entry) -> dict[str, str]:
+        """Take what an entry says into account; what changes in the tree."""
         match entry.event:
             case "open":
                 _require(entry.account not in self.opened, entry, "opens an account again")
@@ -67,18 +105,35 @@ class Replay:
                 _require(not taken, entry, "opens a second account on one source")
                 self.opened[entry.account] = entry.fields["terms"]
                 self.terms[entry.account] = terms
+                return opened(entry.account, entry.number, entry.fields["terms"], self.opened)
             case "allow":
                 text = entry.fields["allowance"]
                 rule = Allowance.from_json(text)
                 _require(rule.number == entry.number, entry, "changes an allowance")
-                self.kept[entry.account][f"{RULE}allowance {rule.number}"] = text
+                self.kept[entry.account][f"{RULES}{rule.number}"] = text
+                return allowed(entry.account, self.balances(entry.account, RULES))
             case "reserve" | "record":
-                self._charged(entry)
+                return self._charged(entry)
             case "commit" | "forfeit":
                 number = entry.fields["reservation"]
-                _require(self.open.pop(number, None) == entry.account, entry, "ends what was not reserved")
+                reserved, _ = self.open.pop(number, (None, None))
+                _require(reserved == entry.account, entry, "ends what was not reserved")
+            case "clock":
+                return self._corrected(entry)
+        return {}
 
-    def _charged(self, entry: Entry) -> None:
+    def _corrected(self, entry: Entry) -> dict[str, str]:
+        """Carry the windows that a corrected time counts again."""
+        moved = {name: balances.carried(self, name, entry.at) for name in self.terms}
+        moved = {name: fresh for name, fresh in moved.items() if fresh}
+        _require(moved == entry.fields["carried"], entry, "carries other windows than those ahead of it")
+        values: dict[str, str] = {}
+        for name, fresh in moved.items():
+            self.kept[name].update(fresh)
+            values |= balanced(name, fresh)
+        return values
+
+    def _charged(self, entry: Entry) -> dict[str, str]:
         terms = self.terms.get(entry.account)
         _require(terms is not None, entry, "charges an account that was not opened")
         assert terms is not None
@@ -91,10 +146,14 @@ class Replay:
             whole.to_json() == fields["total"], entry, "states a total that its charges do not add up to"
         )
         _require(terms.limit.accepts(whole), entry, "is above the budget")
-        self.totals[entry.account] = fields["total"]
-        self.kept[entry.account].update(fresh | self._allowed(entry))
+        before = self.newest.get(entry.account)
+        _require(fields.get("before", before) == before, entry, "names another charge before it")
+        self.totals[entry.account], self.newest[entry.account] = fields["total"], entry.number
+        fresh |= self._allowed(entry)
+        self.kept[entry.account].update(fresh)
         if entry.event == "reserve":
-            self.open[entry.number] = entry.account
+            self.open[entry.number] = (entry.account, fields.get("owner"))
+        return charged(entry.account, entry.number, fields["total"], fresh)
 
     def _allowed(self, entry: Entry) -> dict[str, str]:
         """The new totals of the allowances that cover a charge."""
@@ -117,7 +176,15 @@ class Replay:
         for name in self.terms:
             if (snapshot.total(name), snapshot.balances(name)) != (self.total(name), self.balances(name)):
                 raise _wrong(f"The balances of {name} are not those that its entries add up to.")
-        if {one.number: one.account for one in snapshot.reservations()} != self.open:
+        nodes = {NODE + path: text for path, text in self.nodes.items()}
+        if self.sealed and snapshot.balances("") != nodes:
+            raise _wrong("The tree beside the entries is not the one that follows from them.")
+        held = {one.number: (one.account, one.owner, one.text) for one in snapshot.reservations()}
+        stated = {
+            number: (name, held[number][1] if owner is None and number in held else owner, "")
+            for number, (name, owner) in self.open.items()
+        }
+        if held != stated:
             raise _wrong("The open reservations are not those that the entries leave open.")
 
 

@@ -194,8 +194,15 @@ def test_a_charge_that_should_have_been_refused_is_found(
 def test_a_charge_to_an_allowance_of_someone_else_is_found(path: Path) -> None:
     with dp.Ledger(path) as ledger, ledger.store.read() as held:
         total = held.total("people")
-    none = '{"pure":[0,0]}'
-    fields = charged(path, by="ben", cost=none, total=total, allowances={"allowance 2 2026-11": none})
+    none, newest = '{"pure":[0,0]}', json.loads(rows(path)[-1][3])
+    fields = charged(
+        path,
+        before=newest["number"],
+        by="ben",
+        cost=none,
+        total=total,
+        allowances={"allowance 2 2026-11": none},
+    )
     forge(path, "record", fields)
     found(path, "Entry 10 counts against an allowance that does not cover it")
 
@@ -298,13 +305,17 @@ def test_a_rewritten_ledger_is_found_by_a_printed_line(tmp_path: Path) -> None:
     assert dp.Ledger.memory().anchor() is None
 
 
-def test_truncation_is_found_by_the_anchor_alone(tmp_path: Path) -> None:
+def test_truncation_with_all_rows_put_back_is_found_by_the_anchor_alone(tmp_path: Path) -> None:
     path, anchor = tmp_path / "people.ledger", tmp_path / "anchor"
     with dp.Ledger(path, anchor=anchor) as ledger:
         people = ledger.open("people", unit=PERSON, budget=dp.Budget(1))
         people.record(Pure(0.2))
+        with ledger.store.read() as held:
+            (node,) = held.balances("").values()
         people.record(Pure(0.5))
     attack(path, "DELETE FROM entries WHERE number = 3")
+    found(path, "The tree beside the entries")
+    attack(path, ("UPDATE balances SET text = ? WHERE account = ''", (node,)))
     with dp.Ledger(path) as ledger:
         assert ledger.verify() == 2
     with pytest.raises(LedgerBehind):
