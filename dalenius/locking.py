@@ -9,7 +9,11 @@ be the one that is there, or the owner stops.
 The lock file says whose it is, by a digest of the key, and the last step that may have been given. It is
 written after the state and before the value is given. A state of another key, or of an earlier step, is not
 gone on from, and neither is one whose lock file is gone. A lock that was given up writes nothing, also where
-the next one has the number of its descriptor.
+the next one has the number of its descriptor. Files that other users can read or write, and folders in which
+they can replace files, are refused (`secret_files`).
+
+Both files restored from one backup are a state that is whole: nothing in them tells that it went on. Where an
+account paid, its ledger does (`ledger.uses`).
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dalenius.errors import NotSound
+from dalenius.secret_files import check_secret_file
 
 LINE = re.compile(rb"([0-9a-f]{64}) ([0-9]{20})\n")
 """What a lock file holds: whose it is, and the step. One line of one length, so that it is never half new."""
@@ -53,6 +58,8 @@ class Lock:
             kept.stat()
         if os.path.islink(_beside(kept)):
             raise NotSound("The lock file is a link.", remedy="Choose another file.")
+        for path in (kept, Path(_beside(kept))):
+            check_secret_file(path, owner.name)
         making = os.O_CREAT if new else 0
         try:
             held = os.open(_beside(kept), os.O_RDWR | making | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

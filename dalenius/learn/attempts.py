@@ -16,6 +16,9 @@ Once a step is made anew the weights go another way, so all that was noted of la
 made anew as well, each charged, without a look at their sums. So, as long as data, loop and arithmetic are
 what they were, how often a run is charged depends on where it was broken off, and on nothing private.
 
+A state that is put back together with its journal looks whole. Where an account paid, its ledger notes each
+line of the journal before anything follows from it (`ledger.uses`), and refuses all but one continuation.
+
 Of several processes the first has the journal; all know what is in it, and none goes on before it is there.
 """
 
@@ -36,6 +39,8 @@ from torch import Tensor
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.journal import Journal, Line, beside
 from dalenius.learn.several import Processes
+from dalenius.ledger.account import Account
+from dalenius.ledger.uses import Uses
 from dalenius.noise import tags
 from dalenius.noise.bits import Bits
 from dalenius.noise.stream import StreamKey
@@ -53,6 +58,7 @@ class Attempts:
     def __init__(self, processes: Processes | None = None) -> None:
         self._processes = processes or Processes()
         self._journal: Journal | None = None
+        self._uses: Uses | None = None
         self._kept = False
         self._now: dict[int, int] = {}
         self._used: dict[int, bytes] = {}
@@ -67,38 +73,71 @@ class Attempts:
 
     @classmethod
     def resumed(
-        cls, state: Path, key: StreamKey, *, lines: int, steps: int, processes: Processes | None = None
+        cls,
+        state: Path,
+        key: StreamKey,
+        *,
+        lines: int,
+        steps: int,
+        account: Account | None = None,
+        processes: Processes | None = None,
     ) -> Attempts:
-        """From the journal of a state of so many steps, which had so many lines when it was saved."""
+        """Return the attempts of a saved run, from the journal beside its state.
+
+        Args:
+            state: The file of the state.
+            key: The key of the run.
+            lines: How many lines the journal had when the state was saved.
+            steps: How many steps the state has.
+            account: The account that paid, in whose ledger uses of noise are noted.
+            processes: The processes of the run.
+        """
         found = cls(processes)
-        noted = found._processes.first("the journal", lambda: found._open(state, key, lines, steps))
+        noted = found._processes.first("the journal", lambda: found._open(state, key, lines, steps, account))
         found._kept, found._made = True, steps
         for line in noted:
             found._note(line)
         return found
 
-    def _open(self, state: Path, key: StreamKey, lines: int, steps: int) -> list[Line]:
+    def _open(
+        self, state: Path, key: StreamKey, lines: int, steps: int, account: Account | None
+    ) -> list[Line]:
         journal, noted = Journal.open(state, _secret(key.stream(LINES)), least=lines)
-        if any(line.kind == "again" and line.step < steps for line in noted[lines - 1 :]):
+        try:
+            if any(line.kind == "again" and line.step < steps for line in noted[lines - 1 :]):
+                raise NotSound(
+                    f"Since {state.name} was saved, an older state was resumed and went another way.",
+                    remedy="Resume the state that was saved last.",
+                )
+            self._uses = Uses.of(account, key)
+            if self._uses is not None:
+                before, last = journal.ends
+                self._uses.resumed(last, before)
+        except BaseException:
             journal.close()
-            raise NotSound(
-                f"Since {state.name} was saved, an older state was resumed and went another way.",
-                remedy="Resume the state that was saved last.",
-            )
+            raise
         self._journal = journal
         return noted
 
-    def keep(self, state: Path, key: StreamKey) -> int:
-        """Before a state is saved: from now on all is on disk. How many lines there are."""
-        self._kept = True
-        return self._processes.first("the journal", lambda: self._keep(state, key))
+    def keep(self, state: Path, key: StreamKey, account: Account | None = None) -> int:
+        """Put everything on disk from now on, before a state is saved; return the number of lines.
 
-    def _keep(self, state: Path, key: StreamKey) -> int:
+        Args:
+            state: The file of the state.
+            key: The key of the run.
+            account: The account that paid, in whose ledger uses of noise are noted.
+        """
+        self._kept = True
+        return self._processes.first("the journal", lambda: self._keep(state, key, account))
+
+    def _keep(self, state: Path, key: StreamKey, account: Account | None) -> int:
         if self._journal is None:
             self._journal = Journal.create(state, _secret(key.stream(LINES)))
+            self._uses = Uses.of(account, key)
             used = [Line("used", step, self.now(step), seal) for step, seal in self._used.items()]
             for line in (*self._again, *used):
                 self._journal.write(line)
+            self._note_use()
         elif self._journal.path != beside(state):
             raise InvalidArgument(
                 f"This run is saved beside {self._journal.path.name}, where its noise is noted.",
@@ -177,6 +216,17 @@ class Attempts:
     def _to_disk(self, line: Line) -> None:
         if self._journal is not None:
             self._journal.write(line)
+            self._note_use()
+
+    def _note_use(self) -> None:
+        """Note the last line of the journal in the ledger, or end the run where that fails."""
+        if self._uses is None or self._journal is None:
+            return
+        try:
+            self._uses.note(self._journal.ends[1])
+        except BaseException:
+            self._journal.close()
+            raise
 
     def _note(self, line: Line) -> None:
         if line.kind == "paid":

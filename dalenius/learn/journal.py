@@ -13,6 +13,10 @@ lines that were changed are refused. A last line without its end was being writt
 machine stopped; its noise had not been added, so it is cut off as if it had never been. A last line that is
 whole and does not check is damage, and refused. The file holds no data: seals are keyed (`attempts.sealed`).
 
+Lines that were lost together with the state that counts them, by a backup that was put back, are found by the
+ledger of the account that paid: after each line, and before anything follows from it, `ends` is noted there
+(`ledger.uses`).
+
 The file is locked while a run writes to it: of two processes that resume one state, the second is refused.
 """
 
@@ -25,6 +29,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.secret_files import check_secret_file
 
 HEAD = "dalenius-journal 1"
 CHECK = 16
@@ -57,6 +62,8 @@ class Journal:
 
     def __init__(self, path: Path, handle: int, key: bytes) -> None:
         self.path, self._key, self.count = path, key, 0
+        self.ends: tuple[str | None, str] = (None, "")
+        """What names all lines but the last, and all lines: their number and the last one's keyed check."""
         self._handle: int | None = handle
 
     @classmethod
@@ -82,6 +89,7 @@ class Journal:
     def open(cls, state: Path, key: bytes, *, least: int) -> tuple[Journal, list[Line]]:
         """That of a saved state, with its lines: `least` of them were there when the state was saved."""
         path = beside(state)
+        check_secret_file(path.resolve(), "run")
         try:
             handle = os.open(path, os.O_RDWR | os.O_APPEND)
         except FileNotFoundError:
@@ -124,7 +132,11 @@ class Journal:
             # Whether the line is there is not known: whoever resumes reads what is.
             self.close()
             raise
+        self._counted(line)
+
+    def _counted(self, line: bytes) -> None:
         self.count += 1
+        self.ends = self.ends[1] or None, f"{self.count} {line[-CHECK - 1 : -1].decode()}"
 
     def _line(self, text: str) -> bytes:
         body = text.encode()
@@ -139,7 +151,7 @@ class Journal:
             text = line[: -CHECK - 1].decode("ascii", "replace")
             if line + b"\n" != self._line(text):
                 raise _unfit(self.path, "is damaged, or that of another run")
-            self.count += 1
+            self._counted(line + b"\n")
             yield text
         if rest:
             os.ftruncate(self.held(), sum(len(line) + 1 for line in lines))

@@ -671,7 +671,7 @@ class Private:
             place,
             state,
             facts=self._facts,
-            lines=self._attempts.keep(place, self._key),
+            lines=self._attempts.keep(place, self._key, self._payment.account),
             steps=self.steps,
             secret=self._key.secret.hex(),
             tainted=self._key.tainted,
@@ -715,7 +715,12 @@ class Private:
     def _go_on(self, state: State, place: Path) -> None:
         key = StreamKey(bytes.fromhex(state.secret), tainted=state.tainted)
         self._attempts = Attempts.resumed(
-            place, key, lines=state.lines, steps=state.steps, processes=self.processes
+            place,
+            key,
+            lines=state.lines,
+            steps=state.steps,
+            account=self._payment.account,
+            processes=self.processes,
         )
         try:
             self._files.load(state)

@@ -8,8 +8,12 @@ Resuming is exact where loop, data and arithmetic are the same: the state of tor
 draws from, is in the file too. Schedules of learning rates and anything else that a loop keeps is the loop's
 to save.
 
-A state that is copied together with its journal, or restored with it from a backup, and goes on in two
-places, cannot be told from one that goes on in one place. Both would use the same noise. Do not do that.
+A state that is copied together with its journal, or restored with it from a backup, is told by the ledger of
+the account that paid, where each use of noise is noted (`ledger.uses`): of two runs that go on from it one is
+refused. A run without an account has no such ledger. Two copies of it that go on use the same noise for
+different sums, and the difference of what they release has no noise: nothing bounds what that tells.
+
+A state that other users can read, change or replace is refused (`secret_files`).
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from dalenius.learn.journal import sync_folder
 from dalenius.learn.sampling import Sampling
 from dalenius.ledger.account import Account
 from dalenius.release.receipt import Entry
+from dalenius.secret_files import check_secret_file
 
 FORMAT, VERSION = "dalenius-run", 2
 _PLAIN = {str, int, float, bool, type(None), Tensor, Parameter}
@@ -83,6 +88,7 @@ class State:
     @staticmethod
     def read(path: Path) -> State:
         """From a file that `write` made."""
+        check_secret_file(path.resolve(), "run")
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
@@ -120,7 +126,7 @@ class State:
         line = None if self.entry is None else Entry(**self.entry)
         if line is None and account is None:
             return
-        if line is None or account is None or not _holds(account, line):
+        if line is None or account is None or not account.holds(line):
             raise InvalidArgument(
                 "The saved run was not charged to an account."
                 if line is None
@@ -181,16 +187,6 @@ def set_chance(found: Mapping[str, Any]) -> None:
     for number, state in enumerate(found.get("cuda", ())):
         if number < torch.cuda.device_count():
             torch.cuda.set_rng_state(state, number)
-
-
-def _holds(account: Account, line: Entry) -> bool:
-    with account.ledger.store.read() as snapshot:
-        found = next(iter(snapshot.entries(after=line.number - 1, account=account.name)), None)
-    if found is None or (account.name, found.number, found.hash) != (line.account, line.number, line.hash):
-        return False
-    cell = account._cell
-    named = None if cell is None else {"division": cell.division, "name": cell.name}
-    return bool(found.fields.get("cell") == named)
 
 
 def _plain(value: Any) -> bool:

@@ -43,6 +43,7 @@ from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit, Window
 from dalenius.release import Release
 from dalenius.release.digits import at_least, at_most, upward
+from dalenius.release.receipt import Entry as Line
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -319,6 +320,15 @@ class Account:
         """Its entries one by one, without holding all of them."""
         with self.ledger.store.read() as snapshot:
             yield from snapshot.entries(account=self.name)
+
+    def holds(self, line: Line) -> bool:
+        """Return whether the line that a receipt names is one of this account, about the same cell."""
+        with self.ledger.store.read() as snapshot:
+            entry = next(iter(snapshot.entries(after=line.number - 1, account=self.name)), None)
+        if entry is None or (self.name, entry.number, entry.hash) != (line.account, line.number, line.hash):
+            return False
+        cell = None if self._cell is None else {"division": self._cell.division, "name": self._cell.name}
+        return bool(entry.fields.get("cell") == cell)
 
     def left_after(self, entry: Entry) -> str:
         """What the account had left after one of its entries, for a receipt."""

@@ -5,6 +5,7 @@ The total of the account, divisions included, is what its newest charge states. 
     "allowance 3 2026-11" the total of an allowance, in one window if it has one
     "cell wards A"        the total of the releases about one cell of a division
     "top wards"           the largest totals among the cells: what the division adds to the account
+    "use 3f9a…"           what the noise of a session was last used for (`uses`); no balance
 
 Only the largest cell counts (docs/proofs/filter.md, Section 4), and totals only grow, so the largest is kept
 without the rest.
@@ -22,6 +23,7 @@ from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 
 RULE = "rule "
+USE = "use "
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,12 @@ class Reading:
         """The balances of all scopes that begin with `prefix`, in their order."""
         return dict(self._channel.rows(_BALANCES, _plain(account), _plain(prefix), prefix + _LAST))
 
+    def use(self, account: str, scope: str) -> str | None:
+        """Return the last note of a session's uses, as it is in the database; None where there is none."""
+        # Not from what is remembered: other processes change notes without an entry.
+        sql = "SELECT text FROM balances WHERE account = ? AND scope = ?"
+        return _only(self._channel.rows(sql, _plain(account), _plain(scope)))
+
     def reservation(self, number: int) -> Reservation | None:
         """The open reservation made by that entry; None where it is not open."""
         for row in self._channel.rows(f"{_RESERVATIONS} WHERE number = ?", number):
@@ -261,6 +267,11 @@ class Writing(Reading):
         self._known.balances[account, scope] = text
         for key in [key for key in self._known.found if key[0] == account and scope.startswith(key[1])]:
             del self._known.found[key]
+        self._step("set balance")
+
+    def set_use(self, account: str, scope: str, text: str) -> None:
+        """Replace the last note of a session's uses."""
+        self._channel.run(_SET_BALANCE, _plain(account), _plain(scope), _plain(text))
         self._step("set balance")
 
     def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:

@@ -89,6 +89,9 @@ class Snapshot(Protocol):
     def balances(self, account: str, prefix: str = "") -> dict[str, str]:
         """The balances of all scopes that begin with `prefix`, in their order."""
 
+    def use(self, account: str, scope: str) -> str | None:
+        """The last note of a session's uses (`uses`); None where there is none."""
+
     def reservation(self, number: int) -> Reservation | None:
         """The open reservation made by that entry; None where it is not open."""
 
@@ -111,6 +114,9 @@ class Transaction(Snapshot, Protocol):
 
     def set_balance(self, account: str, scope: str, text: str) -> None:
         """Set the balance of one scope of an account."""
+
+    def set_use(self, account: str, scope: str, text: str) -> None:
+        """Replace the last note of a session's uses (`uses`)."""
 
     def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:
         """Note that the entry of that number holds a reservation."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dalenius.errors import LedgerCorrupt
 from dalenius.ledger import balances, proof_tree
-from dalenius.ledger.balances import Cell
+from dalenius.ledger.balances import USE, Cell
 from dalenius.ledger.chain_state import NODE, RULES, WritableState, allowed, balanced, charged, opened
 from dalenius.ledger.entry import Entry, Head, chained
 from dalenius.ledger.proof_tree import EMPTY, Mismatch
@@ -174,7 +174,10 @@ class Replay:
         if snapshot.accounts() != self.opened:
             raise _wrong("The accounts are not those that were opened.")
         for name in self.terms:
-            if (snapshot.total(name), snapshot.balances(name)) != (self.total(name), self.balances(name)):
+            kept = {
+                scope: text for scope, text in snapshot.balances(name).items() if not scope.startswith(USE)
+            }
+            if (snapshot.total(name), kept) != (self.total(name), self.balances(name)):
                 raise _wrong(f"The balances of {name} are not those that its entries add up to.")
         nodes = {NODE + path: text for path, text in self.nodes.items()}
         if self.sealed and snapshot.balances("") != nodes:

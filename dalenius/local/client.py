@@ -12,6 +12,10 @@ A memo hides values, not which reports are of the same one: a response that come
 that change, that pattern tells of them whatever ε is: A, B, A again and A, B, C are told apart.
 `what_reports_cost` has the theorem, and refuses where the pattern may not be known.
 
+Responses follow from a secret of the device (`memo`): a file that is restored from a backup gives the same
+responses again, and a device with a `secret` needs no file. A device that lost its secret begins anew, and
+costs as much again.
+
 Use a file of its own for each survey, and name the survey: with one response for two surveys, whoever sees
 both knows that the values are the same.
 """
@@ -37,14 +41,28 @@ DEVICE = "device"
 
 
 class Client:
-    """A device with its memo, in memory or in a secret file that no other client has. See the module."""
+    """A device that reports again and again, with one response for each value. See the module.
+
+    Args:
+        randomizer: Makes the reports.
+        path: A secret file to keep responses in, which no other client has; None keeps them in memory.
+        survey: The name of the survey. Different surveys have independent responses.
+        secret: The device's own secret of 32 random bytes or more, instead of a file. Responses follow from
+            it, so that nothing else is kept; the same secret serves all surveys of the device.
+    """
 
     def __init__(
-        self, randomizer: Randomizer, path: str | os.PathLike[str] | None = None, *, survey: str = ""
+        self,
+        randomizer: Randomizer,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        survey: str = "",
+        secret: bytes | None = None,
     ) -> None:
         if not isinstance(randomizer, Randomizer):
             raise InvalidArgument("A client is of a randomizer.", remedy="Pass one, as Client(oracle).")
-        self.randomizer, self._memo = randomizer, Memo(randomizer.format.fingerprint, path, survey=survey)
+        self.randomizer = randomizer
+        self._memo = Memo(randomizer.format.fingerprint, path, survey=survey, secret=secret)
 
     def __repr__(self) -> str:
         return f"<Client of {type(self.randomizer).__name__}, with a secret memo>"

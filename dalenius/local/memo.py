@@ -1,14 +1,30 @@
-"""`Memo`: what a device drew once and answers with ever after. Secret, and never sent.
+"""`Memo`: the one response of a device to each value, derived from a secret. Never sent.
 
-A response that is drawn anew for every report can be averaged away. A memo draws one response for each key,
-keeps it, and gives the same again. With a path it is written, whole or not at all, before it is given for the
-first time: after a crash no second response exists for a key of which one was sent. One process at a time has
-the file (`locking`), by its lock; a memo that is older than the last response that was given, that has a
-second name, or whose lock file is gone is refused, since its keys would be answered twice.
+A response that is drawn anew for every report can be averaged away. A memo gives one response for each key of
+a value: the response is drawn from bits that a pseudorandom function of the memo's secret and that key fixes,
 
-The file is readable by its owner alone (mode 0600), and refused where it is not. Keys are in it as digests
-under a random key of its own, so that no value is read off it at a glance. They hide no more than that: who
-has the file has that key too, can try values one by one, and sees the responses. Nothing is written while
+    seed = BLAKE2b(key = secret, "response" ‖ randomizer and survey ‖ key of the value),
+
+and the noise of that seed (`noise.source.derived`: AES-256 in counter mode).
+
+Theorem (responses without state). Let the function be pseudorandom. Then the responses of different keys are
+independent draws of the randomizer, but for what breaks the function or the cipher; and the response of a key
+is the same whenever, wherever and in whatever order it is asked for. So a memo that is copied, or restored
+from a backup, also together with its lock file, gives no second response of any value: it costs what one
+device costs. Known answers in the tests fix which response a secret has, so that versions agree.
+
+What does begin anew is a device whose secret is lost: one that lost it k times has given k + 1 independent
+responses to a value, and costs k + 1 times as much. A secret that is kept apart
+(`Client(..., secret=...)`, from the key store of the operating system) survives the loss of files, and needs
+none. A file has a secret from the moment it exists, so every backup of it has the secret, too.
+
+With a path each response is also written, whole or not at all, before it is given for the first time. One
+process at a time has the file (`locking`). A memo that is older than the last response that was given, that
+has a second name, or whose lock file is gone is refused: that is a sign of a file that was tampered with.
+
+The file is readable by its owner alone (mode 0600), and refused where it is not, or where others can replace
+it. Keys are in it as digests, so that no value is read off it at a glance. They hide no more than that: who
+has the file has the secret too, can try values one by one, and sees the responses. Nothing is written while
 noise comes from a seed, which anybody may know.
 """
 
@@ -26,26 +42,41 @@ from weakref import finalize
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.locking import Lock, Owner
-from dalenius.noise.source import KEY
+from dalenius.noise.source import KEY, derived
 from dalenius.noise.stream import StreamKey
 
-FORMAT, VERSION = "dalenius-memo", 2
+FORMAT, VERSION = "dalenius-memo", 3
 OWNER = Owner("memo", "Begin another memo, whose reports cost anew")
+PERSON = b"dalenius memo"
+"""Keeps digests apart from those of other uses of the same secret."""
 Kept = dict[str, list[int]]
 
 
 class Memo:
-    """Responses by key, for one randomizer and survey, in memory or in a file. See the module."""
+    """Responses by key, for one randomizer and survey. See the module.
+
+    Args:
+        fingerprint: That of the randomizer's parameters.
+        path: The file to keep the secret and the responses in; None keeps them in memory.
+        survey: The name of the survey. Different surveys have independent responses.
+        secret: 32 bytes or more that the responses are derived from, in place of a file.
+    """
 
     def __init__(
-        self, fingerprint: bytes, path: str | os.PathLike[str] | None = None, *, survey: str = ""
+        self,
+        fingerprint: bytes,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        survey: str = "",
+        secret: bytes | None = None,
     ) -> None:
         if not isinstance(survey, str):
             raise InvalidArgument("survey must be a text.", remedy='Pass its name, such as survey="usage".')
         self._whose = sha256(fingerprint + survey.encode("utf-8", "surrogatepass")).hexdigest()
         self._turn, self._process = RLock(), os.getpid()
         self._answering = self._closed = False
-        self._key, self._kept, self._seeded = b"", Kept(), False
+        self._key, self._kept, self._seeded = _read_secret(secret, path), Kept(), False
+        self._durable = path is not None or secret is not None
         self._lock = None if path is None else _locked(Path(path))
         self._end = finalize(self, _nothing if self._lock is None else self._lock.close)
         # At exit a thread may still answer; the file is given up as the process ends.
@@ -95,9 +126,9 @@ class Memo:
 
     def _answer(self, key: str, draw: Callable[[], list[int]], size: int, below: int) -> list[int]:
         self._key = self._key or StreamKey.fresh().secret
-        name = blake2b(key.encode(), key=self._key, digest_size=16).hexdigest()
+        name = self._digest("name", key, 16).hex()
         there = name in self._kept
-        found = self._kept[name] if there else [int(number) for number in draw()]
+        found = self._kept[name] if there else self._drawn(key, draw)
         self._alive()
         if len(found) != size or not all(0 <= number < below for number in found):
             raise _unknown()
@@ -107,6 +138,15 @@ class Memo:
                 self._write(self._lock, kept)
             self._kept = kept
         return found
+
+    def _drawn(self, key: str, draw: Callable[[], list[int]]) -> list[int]:
+        """Draw the response of a key, from bits that follow from the secret and the key."""
+        with derived(self._digest("response", key, 64)):
+            return [int(number) for number in draw()]
+
+    def _digest(self, use: str, key: str, size: int) -> bytes:
+        said = f"{use} {self._whose} {key}".encode()
+        return blake2b(said, key=self._key, digest_size=size, person=PERSON).digest()
 
     def _alive(self) -> None:
         if self._closed or not self._end.alive:
@@ -120,10 +160,11 @@ class Memo:
                 "This memo is in the middle of an answer, in the same thread.",
                 remedy="Ask again after it, and not from a signal's handler.",
             )
-        if noise.tainted() and self._lock is not None:
+        if noise.tainted() and self._durable:
             raise NotSound(
-                "A memo in a file is not for noise from a seed: its responses would outlive the seed's mark.",
-                remedy="Use one in memory, without a path, or draw outside noise.seeded.",
+                "A memo with a file or a secret is not for noise from a seed: its responses would outlive "
+                "the seed's mark.",
+                remedy="Use one in memory, without a path or a secret, or draw outside noise.seeded.",
             )
         if self._seeded and not noise.tainted():
             raise NotSound(
@@ -143,6 +184,10 @@ class Memo:
                 "This memo is gone, and its lock file tells of responses that were given.",
                 remedy="Put it back. If it is lost, remove the lock file too: reports then cost anew.",
             )
+        elif not noise.tainted():
+            # The secret exists from now on, so that no backup of the file is without it.
+            self._key = StreamKey.fresh().secret
+            self._write(lock, Kept())
 
     def _write(self, lock: Lock, kept: Kept) -> None:
         if not self._kept:
@@ -153,11 +198,6 @@ class Memo:
         lock.note(self._key, len(kept))
 
     def _read(self, path: Path) -> tuple[bytes, Kept]:
-        if path.stat().st_mode & 0o077:
-            raise NotSound(
-                f"{path.name} can be read by others than its owner, who then know what its reports say.",
-                remedy="If nobody did, allow its owner alone (mode 0600). Begin another memo otherwise.",
-            )
         try:
             content = json.loads(path.read_bytes())
             head = tuple(content.pop(name) for name in ("format", "version", "whose"))
@@ -181,6 +221,23 @@ def _locked(path: Path) -> Lock:
     if path.exists() and not path.is_file():
         raise InvalidArgument("A memo is kept in a file, and this is none.", remedy="Pass a file's name.")
     return Lock.taken(path, OWNER, new=not path.exists())
+
+
+def _read_secret(secret: bytes | None, path: object) -> bytes:
+    """Return the key of a memo whose secret is given; none yet where it is not."""
+    if secret is None:
+        return b""
+    if not isinstance(secret, bytes) or len(secret) < KEY:
+        raise InvalidArgument(
+            f"secret must be {KEY} bytes or more, drawn at random for this device.",
+            remedy="Draw it once, as noise.stream.StreamKey.fresh().secret, and keep it in a key store.",
+        )
+    if path is not None:
+        raise InvalidArgument(
+            "A memo has a file of its own or a secret that is kept elsewhere.",
+            remedy="Pass path, or secret, which needs no file.",
+        )
+    return sha256(b"dalenius memo " + secret).digest()
 
 
 def _whole(kept: dict[Any, Any]) -> bool:

@@ -75,8 +75,9 @@ class Alone:
 class Source(Bits):
     """A stream of independent uniform bits, each handed out once. Threads may share it."""
 
-    def __init__(self, seed: bytes | None = None) -> None:
-        self.tainted = seed is not None
+    def __init__(self, seed: bytes | None = None, *, secret: bool = False) -> None:
+        self.tainted = seed is not None and not secret
+        self._repeats = seed is not None
         self._key = bytearray(KEY) if seed is None else bytearray(hashlib.sha256(seed).digest())
         self._block: Bytes = np.zeros(BLOCK, np.uint8)
         self._start()
@@ -115,15 +116,15 @@ class Source(Bits):
         rest = self._next
         for pool in self.pools.values():
             pool.wipe()
-        if not self.tainted:
+        if not self._repeats:
             self._block.fill(0)
             self._key = bytearray(KEY)
         self._start()
-        if self.tainted:
+        if self._repeats:
             self._next = rest
 
     def _refill(self) -> None:
-        if not self.tainted:
+        if not self._repeats:
             self._key[:] = bytes(a ^ b for a, b in zip(self._key, os.urandom(KEY), strict=True))
         keystream(self._key, self._block)
         self._key[:] = self._block[:KEY].tobytes()
@@ -172,6 +173,20 @@ def seeded(seed: bytes) -> Iterator[None]:
     if not isinstance(seed, bytes):
         raise InvalidArgument("seed must be bytes.", remedy='Pass seed as bytes, such as b"a test".')
     token = _CURRENT.set(Source(seed))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def derived(secret: bytes) -> Iterator[None]:
+    """Draw from the stream that a secret fixes within the block, in this thread or task.
+
+    What is drawn protects as long as `secret` is known to nobody else, and is tainted only where a seed is in
+    force around the block. The caller draws one thing from each secret: the stream repeats itself.
+    """
+    token = _CURRENT.set(Source(secret, secret=not tainted()))
     try:
         yield
     finally:

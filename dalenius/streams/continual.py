@@ -118,7 +118,7 @@ class Continual(Mechanism):
     ) -> Counter:
         """A counter, all of whose answers together cost `loss`: charged now, where there is an account."""
         whom = self._whom(account, unit)
-        return Counter(self, whom, paid(self, account, whom, by, purpose), StreamKey.fresh())
+        return Counter(self, whom, paid(self, account, whom, by, purpose), StreamKey.fresh(), account)
 
     def _whom(self, account: Payer | None, unit: Unit | None) -> Unit | None:
         """Whom a session protects: without `most`, nobody whose rows a column tells apart."""

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.ledger.uses import Uses
 from dalenius.mechanisms.above_threshold import Single
 from dalenius.mechanisms.gridded import whole_steps
-from dalenius.mechanisms.mechanism import Stamp
+from dalenius.mechanisms.mechanism import Payer, Stamp
 from dalenius.noise.stream import StreamKey
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
@@ -39,11 +40,26 @@ if TYPE_CHECKING:
 
 
 class Counter(Single):
-    """A session of a `Continual` mechanism. For one thread at a time."""
+    """A session of a `Continual` mechanism. For one thread at a time.
+
+    Args:
+        mechanism: Makes the values.
+        unit: Whom they protect.
+        stamp: Marks releases as paid.
+        key: The key of the noise.
+        account: The account that paid, in whose ledger values are noted once the counter is saved.
+    """
 
     again: ClassVar[str] = "Load it again from its file, where it was saved, or start another."
 
-    def __init__(self, mechanism: Continual, unit: Unit | None, stamp: Stamp, key: StreamKey) -> None:
+    def __init__(
+        self,
+        mechanism: Continual,
+        unit: Unit | None,
+        stamp: Stamp,
+        key: StreamKey,
+        account: Payer | None = None,
+    ) -> None:
         super().__init__()
         self.mechanism, self.unit, self._stamp, self._key = mechanism, unit, stamp, key
         self._tally = mechanism.tally(mechanism.width)
@@ -54,6 +70,7 @@ class Counter(Single):
         self._participants = (
             None if mechanism.most is None else Participants(mechanism.separation, mechanism.most)
         )
+        self._uses = Uses.of(account, key)
         self._keeper: Keeper | None = None
         self._closed = False
 
@@ -108,7 +125,7 @@ class Counter(Single):
                     "This counter is kept in a file already.",
                     remedy="Go on: it is written before each value.",
                 )
-            self._keeper = Keeper.open(path)
+            self._keeper = Keeper.open(path, self._uses)
             self._keep()
 
     def close(self) -> None:

@@ -8,10 +8,18 @@ there: `steps` says from which step on numbers have to be sent again, none of wh
 
 No file that is there is saved over: it may be the state of another counter whose process has ended. A counter
 that is closed, or gone, gives its file up; none can load while another has it, and no state that is older
-than the last value is gone on from: `locking`. A copy of both files is another matter: nothing tells which of
-the two went on. The noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that
-draws other noise for the same key is refused, since a step would have two noises. The file holds the key, the
-sums and, where units are bounded, who took part, in plain text: mode 0600, as secret as the data.
+than the last value is gone on from: `locking`. Files that other users can read, change or replace are
+refused: `secret_files`.
+
+Both files restored from one backup, or copied, look whole. Where an account paid, each value is noted in its
+ledger before it is given (`ledger.uses`), by a digest of the state: of all copies one goes on, and the others
+are refused at their next value or when they are loaded. So `load` needs the account. Without an account there
+is no such ledger. Two copies of an uncharged counter that go on release the same noise on different sums, and
+the difference of two values of one step is that of the data, without noise: nothing bounds what it tells.
+
+The noise of all blocks so far is kept as a digest, and drawn again by `load`: a version that draws other
+noise for the same key is refused, since a step would have two noises. The file holds the key, the sums and,
+where units are bounded, who took part, in plain text: mode 0600, as secret as the data.
 """
 
 from __future__ import annotations
@@ -28,7 +36,9 @@ from weakref import finalize
 
 import numpy as np
 
-from dalenius.errors import InvalidArgument, NotSound
+from dalenius.errors import DaleniusError, InvalidArgument, NotSound
+from dalenius.ledger.account import Account
+from dalenius.ledger.uses import Uses
 from dalenius.locking import Lock, Owner
 from dalenius.mechanisms.mechanism import Mechanism
 from dalenius.noise.stream import StreamKey
@@ -40,7 +50,7 @@ if TYPE_CHECKING:
     from dalenius.streams.continual import Blocks
     from dalenius.streams.counter import Counter
 
-KIND, VERSION = "stream", 1
+KIND, VERSION = "stream", 2
 OWNER = Owner("counter", "Start another counter and charge for it")
 KINDS = ("decayed", "endless", "sums", "trees", "windows")
 """Modules of the mechanisms whose counters can be kept."""
@@ -67,17 +77,19 @@ class Watched:
 class Keeper:
     """The file of a counter, locked for as long as the counter is there."""
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self, lock: Lock, uses: Uses | None) -> None:
         self.path, self._lock, self.steps = lock.path, lock, -1
+        self._uses = uses
+        self._use: str | None = None
         self._end = finalize(self, lock.close)
         # At exit a thread may still write; the file is given up as the process ends.
         self._end.atexit = False
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Keeper:
+    def open(cls, path: str | os.PathLike[str], uses: Uses | None) -> Keeper:
         """Lock a file that is not there yet: one that is may be the only state of another counter."""
         _vacant(Path(path))
-        found = cls(Lock.taken(path, OWNER, new=True))
+        found = cls(Lock.taken(path, OWNER, new=True), uses)
         try:
             _vacant(found.path)
         except BaseException:
@@ -91,29 +103,77 @@ class Keeper:
         if not isinstance(blocks, Watched):
             blocks = _watched(counter)
             counter._blocks = blocks
-        text = json.dumps(_plain(counter) | {"noise": blocks.digest}, separators=(",", ":"))
+        more = {"noise": blocks.digest, "use_before": self._use}
+        text = json.dumps(_plain(counter) | more, separators=(",", ":"))
         if self.steps < 0:
             self._lock.note(key, 0)
         self._lock.replace(text)
         self._lock.note(key, counter.steps)
-        self.steps = counter.steps
+        use = _use(counter.steps, text)
+        if self._uses is not None:
+            self._uses.note(use)
+        self.steps, self._use = counter.steps, use
+
+    def resume(self, steps: int, text: str, before: str | None) -> None:
+        """Go on from a state that was read, unless the ledger says that a copy of it went on.
+
+        Args:
+            steps: How many steps the state has.
+            text: The state as it is in the file.
+            before: The note of the value before, as the state has it.
+        """
+        use = _use(steps, text)
+        if self._uses is not None:
+            self._uses.resumed(use, before)
+        self.steps, self._use = steps, use
 
     def close(self) -> None:
         """Give up the lock."""
         self._end()
 
 
-def load(path: str | os.PathLike[str]) -> Counter:
-    """The counter that was kept in a file, which goes on being kept there."""
+def load(path: str | os.PathLike[str], account: Account | None = None) -> Counter:
+    """Return the counter that was kept in a file, which goes on being kept there.
+
+    Args:
+        path: The file that `Counter.save` named.
+        account: The account that paid for the counter, whose ledger knows which copy of it went on. Needed
+            where an account paid.
+
+    Raises:
+        NotSound: The state is older than the last value, a copy of it went on, or others can change it.
+        InvalidArgument: The file is not that of a counter, or the account did not pay for it.
+    """
     lock = Lock.taken(path, OWNER, new=False)
     try:
-        return _restored(json.loads(lock.path.read_text()), lock)
+        return _restored(lock.path.read_text(), lock, account)
+    except DaleniusError:
+        lock.close()
+        raise
     except (ValueError, TypeError, KeyError, AttributeError):
         lock.close()
         raise InvalidArgument("This is not the file of a counter.", remedy="Pass what save wrote.") from None
     except BaseException:
         lock.close()
         raise
+
+
+def _use(steps: int, text: str) -> str:
+    """Return the note of a value: its step, and a digest of the state, which has a secret key in it."""
+    return f"{steps} {sha256(text.encode()).hexdigest()}"
+
+
+def _check_payer(entry: Entry | None, account: Account | None) -> None:
+    """Refuse an account that did not pay, and none where one did."""
+    if entry is None and account is None:
+        return
+    if entry is None:
+        raise InvalidArgument("No account paid for this counter.", remedy="Leave account out.")
+    if not isinstance(account, Account) or not account.holds(entry):
+        raise InvalidArgument(
+            f"This counter was paid by {entry}, whose ledger says whether a copy of it went on.",
+            remedy="Pass account=, the account that paid for it.",
+        )
 
 
 def _vacant(path: Path) -> None:
@@ -150,19 +210,22 @@ def _plain(counter: Counter) -> dict[str, Any]:
     }
 
 
-def _restored(plain: dict[str, Any], lock: Lock) -> Counter:
+def _restored(text: str, lock: Lock, account: Account | None) -> Counter:
     from dalenius.streams.continual import Continual
     from dalenius.streams.counter import Counter
 
     for name in KINDS:
         import_module(f"dalenius.streams.{name}")
+    plain = json.loads(text)
     mechanism = Mechanism.from_json(plain["mechanism"])
     if (plain["kind"], plain["version"]) != (KIND, VERSION) or not isinstance(mechanism, Continual):
         raise ValueError
     unit = None if plain["unit"] is None else Unit(**plain["unit"])
     key = StreamKey(bytes.fromhex(plain["key"]), tainted=plain["tainted"])
     lock.check(key.secret, plain["steps"])
-    counter = Counter(mechanism, unit, _stamp(plain["entry"]), key)
+    entry = None if plain["entry"] is None else Entry(**plain["entry"] | {"signature": None})
+    _check_payer(entry, account)
+    counter = Counter(mechanism, unit, _stamp(entry, account), key, account)
     watched = Watched(counter._blocks)
     counter._blocks = watched
     counter._tally.restore(plain["tally"])
@@ -174,8 +237,9 @@ def _restored(plain: dict[str, Any], lock: Lock) -> Counter:
             "This version draws other noise for the steps of this counter than the one that wrote it.",
             remedy="Go on with the version that wrote it, or start another counter and charge for it.",
         )
-    counter._keeper = Keeper(lock)
-    counter._keeper.steps = plain["steps"]
+    keeper = Keeper(lock, counter._uses)
+    keeper.resume(plain["steps"], text, plain["use_before"])
+    counter._keeper = keeper
     return counter
 
 
@@ -186,9 +250,8 @@ def _values(rows: list[list[Any]]) -> Values:
     return np.array(rows, dtype=object if large else np.int64 if whole else np.float64)
 
 
-def _stamp(entry: Any) -> Callable[[Any], Any]:
-    """That of the account that paid, at the time; without its signature, which was of another release."""
-    if entry is None:
+def _stamp(entry: Entry | None, account: Account | None) -> Callable[[Any], Any]:
+    """Return what marks releases as paid by a line of the account, signed anew where the ledger has a key."""
+    if entry is None or account is None:
         return lambda release: release
-    paid = Entry(**entry | {"signature": None})
-    return lambda release: release.charged(paid)
+    return lambda release: account.signed(release.charged(entry))

@@ -121,6 +121,7 @@ def test_a_state_without_its_journal_is_refused(tmp_path: Path) -> None:
     journal.unlink()
     refused(path, "is missing")
     journal.write_bytes(whole[: whole.index(b"\n") + 1])
+    journal.chmod(0o600)
     refused(path, "lacks lines")
     journal.write_bytes(b"")
     refused(path, "lacks lines")
@@ -180,6 +181,7 @@ class _Harm:
 def test_nothing_in_a_state_is_run(tmp_path: Path) -> None:
     path = tmp_path / "run.state"
     torch.save({"format": "dalenius-run", "facts": _Harm(tmp_path / "harm")}, path)
+    path.chmod(0o600)
     with pytest.raises(UnknownKind):
         Private.resume(path, **arguments())
     path.write_bytes(pickle.dumps(_Harm(tmp_path / "harm")))

@@ -133,7 +133,7 @@ def test_participants_and_receipts_come_back(tmp_path: Path) -> None:
     counter = TreeSum(scale=6, most=2, separation=3).start(account)
     counter.add(1, unit="ana")
     counter.save(tmp_path / "state")
-    again = load(copied(tmp_path))
+    again = load(copied(tmp_path), account)
     assert again._participants.seen == {"ana": (0, 1)}
     assert again.value().receipt.entry.number == counter.value().receipt.entry.number
     assert again.value().receipt.unit == counter.value().receipt.unit
@@ -151,6 +151,8 @@ def test_sums_of_any_size_come_back(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other").write_text('{"kind": "stream"}')
     (tmp_path / "other.lock").touch()
+    for name in ("other", "other.lock"):
+        (tmp_path / name).chmod(0o600)
     with pytest.raises(InvalidArgument):
         load(tmp_path / "other")
     with pytest.raises(FileNotFoundError):
@@ -190,6 +192,7 @@ def test_without_its_lock_nothing_goes_on(replaced: bool, tmp_path: Path) -> Non
     (tmp_path / "state.lock").unlink()
     if replaced:
         (tmp_path / "state.lock").write_text(text)
+        (tmp_path / "state.lock").chmod(0o600)
         assert load(tmp_path / "state").steps == 3
     else:
         with pytest.raises(NotSound):
