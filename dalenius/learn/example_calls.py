@@ -32,10 +32,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalenius.errors import NotSound
 from dalenius.learn.custom_functions import REGISTERED
+from dalenius.learn.dataflow.states import note_written
 from dalenius.learn.lifted_functions import Lifted
 from dalenius.learn.marks import found_in, other_sequence, replaced, tensors_in
 from dalenius.learn.overrides import check_class, check_modes, is_own
-from dalenius.learn.tape import Function, Tape, in_place
+from dalenius.learn.tape import Function, Tape, in_place, is_mutable, version_of
 
 _TOKEN, _INSIDE = "_dalenius_example", "_dalenius_inside"
 _UNSEEN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
@@ -177,6 +178,9 @@ class ExampleCalls(TorchFunctionMode):
         if attribute is not None and attribute not in _WATCHED_ATTRIBUTES:
             with torch._C.DisableTorchFunction():
                 return func(*args, **kwargs)
+        if func is Tensor.__bool__ and _is_checking_arguments():
+            # Arguments of distributions are taken as valid: an error would depend on the example.
+            return True
         held = self._check(func, tensors, args, kwargs)
         self._check_saving()
         trained = any(id(item) in self._parameters for item in tensors)
@@ -190,12 +194,36 @@ class ExampleCalls(TorchFunctionMode):
             if result is NotImplemented:
                 if tied:
                     args, kwargs = replaced(args, self._copied), replaced(kwargs, self._copied)
-                if held and self._tape is None:
+                if self._tape is None:
                     self._check_written(func, args, kwargs)
-                result = func(*args, **kwargs)
+                result = self._run_noting_writes(func, args, kwargs, held or tied)
             for tensor in tensors_in(result):
                 setattr(tensor, _TOKEN if held or tied else _INSIDE, self._token)
             return self._owned(result, tensors)
+
+    def _run_noting_writes(
+        self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], held: bool
+    ) -> Any:
+        """Run a function, and refuse it if it has written into a tensor that the call did not make.
+
+        Running statistics of observers and normalizations are written by functions whose names do not tell.
+
+        Args:
+            func: The function.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+            held: Whether one of them follows from the example.
+        """
+        if not held and self._tape is not None:
+            return func(*args, **kwargs)
+        tensors = [one for one in found_in(args, kwargs) if not functorch.is_functorch_wrapped_tensor(one)]
+        versions = list(map(version_of, tensors))
+        result = func(*args, **kwargs)
+        for tensor, version in zip(tensors, versions, strict=True):
+            if version_of(tensor) != version and _address(tensor) not in self._own:
+                note_written(tensor)
+                raise _writing()
+        return result
 
     # Values that must not be used.
 
@@ -297,7 +325,7 @@ class ExampleCalls(TorchFunctionMode):
         """Refuse to write an example into a tensor that outlives it; torch.vmap does so by itself."""
         written = [*tensors_in(kwargs.get("out"))]
         if in_place(func) or getattr(func, "__name__", "") == "__set__":
-            written.append(args[0])
+            written += tensors_in(args[0])
         if any(_address(item) not in self._own for item in written):
             raise _writing()
 
@@ -403,6 +431,17 @@ def _place(tensor: Tensor) -> int:
     return tensor.data_ptr() if tensor.layout == torch.strided else -1
 
 
+def _is_checking_arguments() -> bool:
+    """Return whether torch.distributions asks for a value, to check what it is given."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_HANDING_ON):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__", "").startswith("torch.distributions")
+
+
+_HANDING_ON = "dalenius.learn", "torch.overrides", "torch._tensor"
+
+
 def _attribute(func: Function) -> str | None:
     """Return the name of the attribute of a tensor that a function reads, if it does."""
     if getattr(func, "__name__", "") != "__get__":
@@ -425,12 +464,16 @@ def _reads(func: Function, args: tuple[Any, ...]) -> bool:
     return name in _READS or (name == "where" and len(args) == 1)
 
 
+_STATISTICS = frozenset(("batch_norm", "instance_norm", "native_batch_norm"))
+"""Functions that write running statistics only where they are told to."""
+
+
 def _writes_inside(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether a function changes a table, or running statistics, that it is given."""
     name = getattr(func, "__name__", "")
     if name in ("embedding", "embedding_bag") and isinstance(func, FunctionType):
         return (args[3] if len(args) > 3 else kwargs.get("max_norm")) is not None
-    if name not in ("batch_norm", "instance_norm", "native_batch_norm"):
+    if name not in _STATISTICS:
         return False
     place = 1 if isinstance(func, FunctionType) else 3
     flag = "use_input_stats" if name == "instance_norm" else "training"
@@ -440,8 +483,9 @@ def _writes_inside(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _writes_unseen(func: Function) -> bool:
-    """Return whether a function replaces a tensor's memory, or is a bare operator that writes to tensors."""
-    if getattr(func, "__name__", "") == "set_":
+    """Return whether a function replaces a tensor's memory, or writes to tensors though its name hides it."""
+    name = getattr(func, "__name__", "")
+    if name == "set_" or (name not in _STATISTICS and is_mutable(func, in_place(func))):
         return True
     bare: list[Any] = [func] if hasattr(func, "_schema") else []
     if isinstance(func, torch._ops.OpOverloadPacket):
@@ -478,6 +522,11 @@ def reading(place: str) -> NotSound:
         f"The loss of one example reads values of the example into Python, or branches on them, {place}.",
         remedy="Use torch.where(condition, a, b) in place of if, and masks in place of selections.",
     )
+
+
+def is_library_file(name: str) -> bool:
+    """Return whether a file of code is one of torch or of this library."""
+    return name.startswith(_HERE)
 
 
 def where(error: BaseException | None = None) -> str:

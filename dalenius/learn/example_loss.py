@@ -17,6 +17,7 @@ A function that `torch.vmap` cannot run is called once for each example: slower,
 
 from __future__ import annotations
 
+import dis
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -29,7 +30,15 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
 from dalenius.learn.checkpointing import direct_checkpoints
-from dalenius.learn.example_calls import ExampleCalls, NoExchange, NoRule, check_custom, reading, where
+from dalenius.learn.example_calls import (
+    ExampleCalls,
+    NoExchange,
+    NoRule,
+    check_custom,
+    is_library_file,
+    reading,
+    where,
+)
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
 from dalenius.learn.random_state import closed_generator
@@ -150,22 +159,27 @@ class ExampleLoss:
 
     def _passed(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
         versions = [item._version for item in leaves]
+        refusal: DaleniusError | None = None
         if self.vectorized:
             try:
                 return self._together(batch, leaves, rows)
-            except (DaleniusError, *_PYTHON):
-                raise
             except Exception as error:
+                if _is_shown(error):
+                    raise
                 if "data-dependent" in str(error):
-                    raise reading(where(error)) from None
-                if versions != [item._version for item in leaves]:
-                    raise _failed(error) from None
-        try:
-            output = self._apart(batch, leaves, rows)
-        except (DaleniusError, *_PYTHON):
-            raise
-        except Exception as error:
-            raise _failed(error) from None
+                    refusal = reading(where(error))
+                elif versions != [item._version for item in leaves]:
+                    refusal = _failed(error)
+        if refusal is None:
+            try:
+                output = self._apart(batch, leaves, rows)
+            except Exception as error:
+                if _is_shown(error):
+                    raise
+                refusal = _failed(error)
+        if refusal is not None:
+            # Outside of the handlers, so that the refusal does not carry the error, whose text may hold data.
+            raise refusal
         self.vectorized = False
         return output
 
@@ -290,6 +304,20 @@ class ExampleLoss:
                 remedy="Pass the batch as private.loader gives it; transform examples inside the function.",
             )
         return int(rows)
+
+
+def _is_shown(error: Exception) -> bool:
+    """Return whether the text of an error cannot hold data: Python and this library have written it."""
+    if isinstance(error, DaleniusError):
+        return True
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if not isinstance(error, _PYTHON) or trace is None:
+        return False
+    raised = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+    # A raise statement in code of the user's may put anything into the text.
+    return not raised or is_library_file(trace.tb_frame.f_code.co_filename)
 
 
 def _is_shared() -> bool:

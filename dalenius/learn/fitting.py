@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from dalenius.errors import BudgetExceeded, InvalidArgument
+from dalenius.learn.batches import read_dataset
 from dalenius.learn.clipping import Clipping
 from dalenius.learn.private import Private
 from dalenius.ledger.account import Account
@@ -67,8 +68,8 @@ def fit(
         progress: Whether to show a bar of steps and of the ε that was charged. It shows no losses.
         more: Further arguments of `Private`.
     """
-    size = len(data[0]) if isinstance(data, tuple | list) else len(data)
-    batch = batch_size or max(1, min(LARGEST, (public_size or size) // PARTS))
+    size = public_size or len(read_dataset(data))
+    batch = batch_size or max(1, min(LARGEST, size // PARTS))
     private = Private(
         model,
         optimizer or torch.optim.Adam(model.parameters(), lr=2e-3),

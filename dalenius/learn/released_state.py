@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from dalenius.errors import NotSound
 from dalenius.learn.averaging import Average
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor
+from dalenius.learn.dataflow.states import note_written
 from dalenius.learn.fingerprints import Fingerprints
 from dalenius.learn.model_tensors import check_class
 from dalenius.learn.sharded import is_sharded, local, resharded
@@ -95,11 +96,20 @@ class ReleasedState:
         trained, now = self._parted(state)
         if set(state) != self._published or now.keys() != self._settled.keys():
             names = sorted((set(state) ^ self._published) | (now.keys() ^ self._settled.keys()))
+            self._mark(state, names)
             raise _changed(names, "were added to the model's state or left it")
         moved = [name for name in now if now[name] != self._settled[name]]
         if moved or trained != self._trained:
+            self._mark(state, moved or sorted(trained ^ self._trained))
             raise _changed(moved or sorted(trained ^ self._trained), "changed in training")
         return state
+
+    def _mark(self, state: Mapping[str, Any], names: list[str]) -> None:
+        """Note that the memory of these values may be private, so that no other run begins with it."""
+        known = {**dict(self._model.named_buffers()), **state}
+        for value in (known.get(name) for name in names):
+            if isinstance(value, Tensor):
+                note_written(local(value))
 
     def _state(self) -> dict[str, Any]:
         return dict(resharded(self._model).state_dict(keep_vars=True))

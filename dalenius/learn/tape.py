@@ -44,6 +44,7 @@ from dalenius.learn.dataflow.interpreter import ATOMS, Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
 from dalenius.learn.dataflow.plain_results import check_result
+from dalenius.learn.dataflow.private_mathematics import private_mathematics
 from dalenius.learn.dataflow.private_numbers import (
     BatchSize,
     PrivateInteger,
@@ -115,9 +116,14 @@ _CUTS = dict.fromkeys(
 )
 _CUTS |= {"hsplit": 1, "vsplit": 0, "dsplit": 2}
 """Functions that cut a tensor into a number of pieces that depends on its size, and along which dimension."""
+_SPLITS = frozenset(("split", "unsafe_split", "split_with_sizes"))
 _NEW = Tensor.new_empty, Tensor.new_empty_strided
-_EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, *_NEW))
+_EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, *_NEW))
 """Functions whose results hold whatever was in memory before."""
+_GROWING = frozenset(("resize_", "resize_as_", "new", "resize", "resize_as"))
+"""Methods that may show what was in memory before, beside values of their own."""
+_RANKED = frozenset(("squeeze", "squeeze_", "flatten", "tensordot", "tensorinv", "tensorsolve"))
+"""Functions whose results have a number of dimensions that depends on numbers they are given."""
 _STORAGES = frozenset((Tensor.storage, Tensor.untyped_storage))
 _DRAWS = "_dalenius_draws"
 _HOOKS = frozenset((Tensor.register_hook, Tensor.register_post_accumulate_grad_hook))
@@ -142,6 +148,7 @@ _ERRORS = RuntimeError, ValueError, TypeError
 """Errors of torch whose texts may tell the size of a batch."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that holds private values", "")
+_SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
 
 
 class Tape(TorchFunctionMode):
@@ -221,6 +228,7 @@ class Tape(TorchFunctionMode):
         try:
             with (
                 batch_length.tracked(_length),
+                private_mathematics(),
                 direct_checkpoints(),
                 followed_scripts(_is_private, _is_looping),
                 guarded_threads(_is_watched),
@@ -345,10 +353,14 @@ class Tape(TorchFunctionMode):
 
     def state(self, tensor: Tensor) -> State | None:
         """Return what is known of a tensor in the present pass; None if it is public."""
+        if type(tensor) is PrivateTensor:
+            return State(MIXED, origin=_STALE)
         tag = tag_of(tensor)
         if tag is None:
             if (self._writes and self._writes.date(tensor)) or self._writes.holds(tensor):
                 return State(MIXED, origin=_ALIAS)
+            if self._writes.has_length(tensor):
+                return State(MIXED, origin=_SIZED_ALIAS)
             if len(_OPEN) > 1 and any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
@@ -397,6 +409,9 @@ class Tape(TorchFunctionMode):
             put_tag(tensor, Tag(state, self._number, self._writes.clock))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
+            elif is_long(state) and not tensor._is_view():
+                # A view, such as an expanded constant, lies in memory of a public size.
+                self._writes.hold(tensor, private=False)
             if self.looping and _is_watched_state(state):
                 self._live.append(ref(tensor))
 
@@ -414,8 +429,12 @@ class Tape(TorchFunctionMode):
             writes.hold_storage(tensor.untyped_storage())
             if self.looping:
                 self._live.append(ref(tensor))
-        elif self.looping and is_long(state):
-            self._live.append(ref(tensor))
+            return True
+        if is_long(state):
+            if not tensor._is_view():
+                writes.hold_storage(tensor.untyped_storage(), private=False)
+            if self.looping:
+                self._live.append(ref(tensor))
         return True
 
     # What is called.
@@ -546,7 +565,7 @@ class Tape(TorchFunctionMode):
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
         weights: list[Tensor] = []
-        held = self._writes.held
+        held, lengths = self._writes.held, self._writes.lengths
         for value in (*args, *kwargs.values()) if kwargs else args:
             kind = type(value)
             if kind is Tensor:
@@ -564,7 +583,10 @@ class Tape(TorchFunctionMode):
                     weights.append(value)
                 elif value.requires_grad or getattr(value, STATE, None) is not None:
                     return NotImplemented
-                if value.layout is not torch.strided or value.untyped_storage()._cdata in held:
+                if value.layout is not torch.strided:
+                    return NotImplemented
+                address = value.untyped_storage()._cdata
+                if address in held or address in lengths:
                     return NotImplemented
                 if 0 in value.stride():
                     return NotImplemented
@@ -628,14 +650,14 @@ class Tape(TorchFunctionMode):
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
         tensors = found_in(args, kwargs) if private else []
-        versions = list(map(_version, tensors))
+        versions = list(map(version_of, tensors))
         self._noted.clear()
         self._unsure = False
         result = self._called_with(func, args, kwargs, states, weights, private)
         if not self._unsure:
             return result
         for tensor, version in zip(tensors, versions, strict=True):
-            if _version(tensor) != version and id(tensor) not in self._noted:
+            if version_of(tensor) != version and id(tensor) not in self._noted:
                 unseen = mixed(_name(func), "writes private values in a way that is not followed")
                 self._note_write(tensor, states.get(id(tensor)), unseen)
         return result
@@ -740,7 +762,15 @@ class Tape(TorchFunctionMode):
         """Run a function of public tensors and numbers."""
         if _numbered(args, kwargs):
             return self._of_numbers(func, args, kwargs)
-        result, sized = _call(func, args, kwargs), _sized(args, kwargs)
+        sized = _sized(args, kwargs)
+        if sized:
+            _check_structure(func, args, kwargs, {})
+        result = _call(func, args, kwargs)
+        if _name(func) in _GROWING and self.looping:
+            reason = "may show memory that private tensors have used before"
+            for tensor in tensors_in(result):
+                self._note_write(tensor, None, mixed(_name(func), reason))
+            return result
         if sized:
             check_result(_name(func), result)
         if "generator" in kwargs and self._is_advanced(kwargs["generator"]):
@@ -757,6 +787,7 @@ class Tape(TorchFunctionMode):
 
     def _of_numbers(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of private numbers: its results are mixed."""
+        _check_structure(func, args, kwargs, {})
         result = func(*whole_sizes(_plain(args)), **whole_sizes(_plain(kwargs)))
         check_result(_name(func), result)
         self._draws += 1
@@ -783,6 +814,8 @@ class Tape(TorchFunctionMode):
     ) -> Any:
         if _numbered(args, kwargs):
             return self._of_numbers(func, args, kwargs)
+        if _sized(args, kwargs):
+            _check_structure(func, args, kwargs, states)
         if saved_elsewhere() is None:
             return self._made(func, args, kwargs, states, weights)
         with kept_activations():
@@ -815,6 +848,10 @@ class Tape(TorchFunctionMode):
             check_result(_name(func), result)
         if states:
             self._follow(func, args, kwargs, result, states)
+        if _name(func) in _GROWING and self.looping:
+            reason = "may show memory that private tensors have used before"
+            for tensor in tensors_in(result):
+                self._note_write(tensor, self.state(tensor), mixed(_name(func), reason))
         return self._derive(result) if weights else result
 
     def _meets(
@@ -1438,6 +1475,37 @@ def _is_asked_by(libraries: tuple[str, ...]) -> bool:
     return f"{frame.f_globals.get('__name__', '')}.".startswith(libraries)
 
 
+def _check_structure(func: Function, args: Any, kwargs: Any, states: Mapping[int, State]) -> None:
+    """Refuse private numbers that decide how many tensors, or how many dimensions, a function returns.
+
+    Args:
+        func: The function.
+        args: Its positional arguments, a private number or size among them.
+        kwargs: Its named arguments.
+        states: The states of tensors among them that are not public, by identity.
+    """
+    name = _name(func)
+    if name not in _CUTS and name not in _RANKED:
+        return
+    given = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
+    if name in _SPLITS:
+        if isinstance(given, tuple | list):
+            # As many pieces as there are entries.
+            return
+        state = states.get(id(args[0])) if args else None
+        dimension = kwargs.get("dim", args[2] if len(args) > 2 else 0)
+        if isinstance(given, BatchSize) and state is not None and state.shape and isinstance(dimension, int):
+            size = state.shape[dimension % len(state.shape)]
+            if size % VIRTUAL == 0:
+                # A multiple of the batch in pieces of another multiple.
+                return
+    raise NotSound(
+        f"{name} takes a number that depends on private examples{user_line()}: how many pieces, or how many "
+        "dimensions, it returns would tell that number.",
+        remedy="Use public numbers for sizes and dimensions, and work on the batch as a whole.",
+    )
+
+
 def _check_count(func: Function, args: Any, kwargs: Any, state: State) -> None:
     """Refuse to cut a mixed tensor into a number of pieces that depends on private values."""
     name = _name(func)
@@ -1478,7 +1546,7 @@ def _is_known_function(function: type) -> bool:
     return is_own(function) or function in REGISTERED or f"{function.__module__}.{function.__name__}" in KNOWN
 
 
-def _version(tensor: Tensor) -> int:
+def version_of(tensor: Tensor) -> int:
     """Return how often a tensor was written to, −1 where that is not counted."""
     try:
         return tensor._version
@@ -1486,8 +1554,10 @@ def _version(tensor: Tensor) -> int:
         return -1
 
 
-def _is_mutable(func: Any, writes: bool) -> bool:
+def is_mutable(func: Any, writes: bool) -> bool:
     """Return whether an operator writes to its arguments, other than the first and `out`.
+
+    Some that update running statistics do not say so, and are known by the names of their arguments.
 
     Args:
         func: A function of torch, or an operator of torch.ops.
@@ -1504,7 +1574,8 @@ def _is_mutable(func: Any, writes: bool) -> bool:
         argument
         for schema in schemas
         for argument in schema.arguments
-        if argument.alias_info is not None and argument.alias_info.is_write and not argument.is_out
+        if argument.name.startswith("running_")
+        or (argument.alias_info is not None and argument.alias_info.is_write and not argument.is_out)
     ]
     return bool(written) and (bare or not writes)
 
@@ -1751,7 +1822,7 @@ def traits_of(func: Function) -> Traits:
         writes = in_place(func)
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
         special = _special_name(func)
-        mutates = func not in _NORMALIZATIONS and _is_mutable(func, writes)
+        mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
         quick = not odd and not mutates and _is_quick(func, special)
         known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick)
     return known

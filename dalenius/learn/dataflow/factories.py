@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.learn.dataflow.operations import Operation
+from dalenius.learn.dataflow.operations import WIDE, Operation
 from dalenius.learn.dataflow.states import POSITION, UNIFORM, State, mixed
 
 _UNIFORM = (
@@ -24,6 +24,8 @@ def arange(op: Operation) -> None:
     """Mark the positions of examples, where there is one number for each row of a batch."""
     end, start, step = op["end"], op["start"] or 0, op["step"] or 1
     rows = start == 0 and step == 1 and isinstance(end, int) and end > 0 and end % op.examples == 0
+    # Other types begin anew after 128 or 256 numbers, or round them.
+    rows = rows and all(tensor.dtype in WIDE for tensor in op.results)
     op.put_all(State(POSITION, 1) if rows else None)
 
 

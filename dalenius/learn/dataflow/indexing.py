@@ -53,6 +53,9 @@ def _picked(op: Operation, source: Tensor, chosen: dict[int, Tensor]) -> Place |
     adjacent = dims == list(range(dims[0], dims[-1] + 1))
     start = dims[0] if adjacent else 0
     own = op.place(source)
+    known = op.state(source)
+    if known is not None and known.drawn and own is not None and op.kind(chosen.get(own[0])) != POSITION:
+        return "gives examples random numbers of others"
     if op.kind(source) == UNIFORM and (own is None or op.kind(chosen.get(own[0])) != POSITION):
         own = None
     if own is not None and own[0] in chosen:

@@ -456,6 +456,8 @@ def _image(tensor: Tensor, state: State | None) -> Tensor:
     """Return a tensor without content of the same shape, with `VIRTUAL` examples in place of its own."""
     # Meta tensors know no autocast, which would give the arguments of a function one type.
     dtype = torch.float32 if tensor.dtype in _HALF and _autocasts() else tensor.dtype
+    if state is None and times_batch(tuple(tensor.shape)):
+        raise _Unruled(f"a public size of {VIRTUAL}, which stands for that of the batch")
     if state is not None and state.shape is not None:
         return torch.empty(state.shape, dtype=dtype, device="meta")
     if state is not None and state.kind not in (UNIFORM, MIXED) and state.outer:
@@ -489,4 +491,6 @@ def _replaced(value: Any, image: Callable[[Tensor], Tensor]) -> Any:
         for key, entry in value.items():
             changed[key] = torch.device("meta") if key == "device" else _replaced(entry, image)
         return changed
+    if type(value) in (int, float) and value and math.isfinite(value) and value % VIRTUAL == 0:
+        raise _Unruled(f"a public number {value}, which stands for the size of the batch")
     return value

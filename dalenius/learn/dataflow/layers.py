@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import Operation
-from dalenius.learn.dataflow.states import AXIS, COPIES, MIXED, TOTAL, UNIFORM, State
+from dalenius.learn.dataflow.states import AXIS, COPIES, MIXED, TOTAL, UNIFORM, State, is_long
 
 REDUCTIONS = ("none", "mean", "sum")
 _SPATIAL = {"1d": 1, "2d": 2, "3d": 3}
@@ -114,10 +114,18 @@ def grid(op: Operation) -> None:
         op.mix("works along the batch")
 
 
+def _is_drawn(op: Operation, tensor: Tensor) -> bool:
+    """Return whether a tensor holds random numbers, some for each example."""
+    state = op.state(tensor)
+    return state is not None and state.drawn and is_long(state)
+
+
 def embedding(op: Operation) -> None:
     """Look rows of a public table up; the result has the batch where the index has it."""
     index, place = op["indices"], op.place(op["indices"])
-    if op.kind(op["weight"]) not in (0, UNIFORM, COPIES) or op.kind(index) == TOTAL:
+    if _is_drawn(op, op["weight"]):
+        op.mix("gives examples random numbers of others")
+    elif op.kind(op["weight"]) not in (0, UNIFORM, COPIES) or op.kind(index) == TOTAL:
         op.mix("looks up private rows")
     elif place is not None and op.kind(index) in (AXIS, COPIES):
         op.put_placed(op.results[0], op.kind(index), place)
@@ -204,7 +212,7 @@ def draw(op: Operation) -> None:
 def sorted_search(op: Operation) -> None:
     """Find where values fall between public boundaries."""
     boundaries = op["boundaries"] if op.name == "bucketize" else op["sorted_sequence"]
-    if op.kind(boundaries) or boundaries.dim() != 1:
+    if op.kind(boundaries) or boundaries.dim() != 1 or op.kind(op["sorter"]):
         op.mix("compares with private boundaries")
     else:
         op.follow([op["self"]])
@@ -212,7 +220,7 @@ def sorted_search(op: Operation) -> None:
 
 def member(op: Operation) -> None:
     """Tell whether entries are among public values."""
-    if op.kind(op["test_elements"]) not in (0, UNIFORM, COPIES):
+    if op.kind(op["test_elements"]) not in (0, UNIFORM, COPIES) or _is_drawn(op, op["test_elements"]):
         op.mix("compares with the values of other examples")
     else:
         op.follow([op["elements"]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from dalenius.learn.dataflow.states import (
@@ -36,6 +37,8 @@ _POSITION_NAMES = (
     "alias detach clone _to_copy lift_fresh contiguous"
 )
 _KEEPS_POSITION = frozenset(_POSITION_NAMES.split())
+WIDE = frozenset((torch.int32, torch.int64))
+"""Types that hold the position of every example."""
 
 
 def tensors_of(value: Any) -> Iterator[Tensor]:
@@ -114,7 +117,7 @@ class Operation:
         if state is not None and state.kind == POSITION:
             # Only a view that neither changes nor repeats positions keeps them.
             size = self.tensors[0].numel() if self.tensors else tensor.numel()
-            kept = self.name in _KEEPS_POSITION and tensor.numel() == size
+            kept = self.name in _KEEPS_POSITION and tensor.numel() == size and tensor.dtype in WIDE
             state = state if kept else State(VARIED)
         if state is not None and state.kind == AXIS and long > 1:
             state = mixed(self.name, "has an entry for every pair of examples")

@@ -27,8 +27,8 @@ _OTHER = (
 )
 METADATA = frozenset(f"{_KINDS} {_IS} {_OTHER}".split())
 """Functions and attributes whose value is the same whatever the examples are, and however many."""
-_LAYOUT = frozenset(("is_contiguous", "_version", "_is_view", "_base", "__reduce_ex__", "__reduce__"))
-"""What depends on sizes or values, and is asked for by libraries that compute or store the same with it."""
+_LAYOUT = frozenset(("is_contiguous", "_version", "_is_view", "_base"))
+"""What depends on sizes, and is asked for by libraries that choose how to compute the same."""
 _IDENTITIES = frozenset(("_base",))
 """What tells sizes by being None or a tensor."""
 _HANDING_ON = frozenset(("torch.overrides", "torch._tensor"))

@@ -77,12 +77,15 @@ def plain(value: Any) -> Any:
     return value._value if isinstance(value, PrivateNumber | PrivateInteger) else value
 
 
-def _computed(function: Callable[..., Any], *numbers: Any) -> Any:
+def computed(function: Callable[..., Any], *numbers: Any) -> Any:
     """Return a result of arithmetic, not a number where there is none: an error would tell private values."""
     try:
-        return function(*numbers)
-    except ArithmeticError:
+        result = function(*numbers)
+    except (ArithmeticError, ValueError):
         return math.nan
+    # The power of a negative number may be complex, which prints in another way.
+    typed = any(isinstance(number, complex) for number in numbers)
+    return result if typed or not isinstance(result, complex) else math.nan
 
 
 def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -91,12 +94,12 @@ def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Calla
     def forward(self: PrivateNumber, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return PrivateNumber(_computed(function, self._value, plain(other)), self.source)
+        return PrivateNumber(computed(function, self._value, plain(other)), self.source)
 
     def reflected(self: PrivateNumber, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return PrivateNumber(_computed(function, plain(other), self._value), self.source)
+        return PrivateNumber(computed(function, plain(other), self._value), self.source)
 
     return forward, reflected
 
@@ -133,7 +136,7 @@ class PrivateNumber:
         return PrivateNumber(abs(self._value), self.source)
 
     def __round__(self, digits: int | None = None) -> PrivateNumber:
-        return PrivateNumber(round(self._value, digits), self.source)
+        return PrivateNumber(computed(round, self._value, digits), self.source)
 
     def __repr__(self) -> str:
         return repr(self._value)
@@ -141,7 +144,11 @@ class PrivateNumber:
     __str__ = __repr__
 
     def __format__(self, how: str) -> str:
-        return format(self._value, how)
+        try:
+            return format(self._value, how)
+        except (ValueError, TypeError, OverflowError):
+            # An error could tell a value: whole numbers have other formats than those that are not numbers.
+            return repr(self._value)
 
     def item(self) -> PrivateNumber:
         """Return the number itself."""
@@ -286,12 +293,12 @@ def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[.
     def forward(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(_computed(function, self._value, plain(other)))
+        return self._made(computed(function, self._value, plain(other)))
 
     def reflected(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(_computed(function, plain(other), self._value))
+        return self._made(computed(function, plain(other), self._value))
 
     return forward, reflected
 

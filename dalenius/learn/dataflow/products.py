@@ -99,10 +99,12 @@ def trailing(op: Operation) -> None:
     """Work on the last two dimensions of every matrix of a stack, which may be the examples."""
     lead = max(op.tensors, key=lambda tensor: tensor.dim())
     place = op.common(op.tensors, lead.dim())
-    if isinstance(place, tuple) and place[0] < lead.dim() - 2:
+    stacked = all(tensor.dim() == lead.dim() for tensor in op.tensors)
+    if isinstance(place, tuple) and place[0] < lead.dim() - 2 and stacked:
         for tensor in op.results:
             op.put_placed(tensor, AXIS, place)
     else:
+        # Vectors beside a stack of matrices are not aligned as matrices are.
         op.mix(place if isinstance(place, str) else "works along the batch")
 
 

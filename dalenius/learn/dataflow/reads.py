@@ -190,7 +190,7 @@ def measured(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], stat
     if sizes is None:
         return func(*args, **kwargs)
     if func is STRIDE:
-        return _strides(func(*args, **kwargs), state)
+        return _strides(tensor, func(*args, **kwargs), state)
     if func is SIZE:
         dim = args[1] if len(args) > 1 else kwargs.get("dim")
         return sizes if dim is None else sizes[dim]
@@ -202,8 +202,13 @@ def measured(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], stat
     return count * tensor.element_size() if func == BYTES else count
 
 
-def _strides(strides: Any, state: State) -> Any:
-    """Return strides, as private numbers where the batch is not the leading dimension."""
+def _strides(tensor: Tensor, strides: Any, state: State) -> Any:
+    """Return strides, as private numbers unless the batch leads and rows lie one behind the other."""
     if state.shape is not None and state.shape and state.shape[0] % VIRTUAL == 0:
-        return strides
+        step, usual = 1, []
+        for size in reversed(state.shape):
+            usual.append(step)
+            step *= max(size, 1)
+        if tensor.stride() == tuple(reversed(usual)):
+            return strides
     return tuple(map(PrivateInteger, strides)) if isinstance(strides, tuple) else PrivateInteger(strides)

@@ -33,8 +33,11 @@ from dalenius.learn.dataflow.provenance import Origin, origin
 AXIS, COPIES, POSITION, UNIFORM, TOTAL, MIXED, VARIED = range(1, 8)
 PRIVATE = frozenset((AXIS, TOTAL, MIXED))
 PLACED = frozenset((AXIS, COPIES, POSITION))
-VIRTUAL = 1_000_003
-"""The number of examples that shapes are computed with: a prime, larger than any other size."""
+VIRTUAL = 1_386_551
+"""The number of examples that shapes are computed with: a large prime that nobody uses.
+
+A loop that does use it, or a multiple of it, gets mixed tensors (`interpreter`).
+"""
 STATE = "_dalenius_state"
 """The attribute of a tensor that holds its tag."""
 
@@ -132,6 +135,26 @@ def was_written(tensor: Tensor) -> bool:
         return tensor.untyped_storage()._cdata in _WRITTEN
 
 
+def note_written(tensor: Tensor) -> None:
+    """Note that private values may have been written into the memory of a tensor."""
+    if tensor.layout is torch.strided and not is_functorch_wrapped_tensor(tensor):
+        with torch._C.DisableTorchFunction():
+            storage = tensor.untyped_storage()
+        _WRITTEN[storage._cdata] = StorageWeakRef(storage)
+
+
+def _tracked_objects() -> list[Any]:
+    """Return all objects that the garbage collector knows, also those that `gc.freeze()` hides from it."""
+    frozen = gc.get_freeze_count()
+    if frozen:
+        gc.unfreeze()
+    try:
+        return gc.get_objects()
+    finally:
+        if frozen:
+            gc.freeze()
+
+
 class Writes:
     """Dates of in-place writes that made public memory private, by storage.
 
@@ -146,10 +169,12 @@ class Writes:
         """The storages that were written to, and when, by address."""
         self.held: set[int] = set()
         """Addresses of storages that hold private values."""
+        self.lengths: set[int] = set()
+        """Addresses of storages of public values, whose size depends on the number of examples."""
 
     def __del__(self, free: Callable[[int], None] = torch.UntypedStorage._free_weak_ref) -> None:
         """Free the weak references to storages."""
-        for address in self.held:
+        for address in (*self.held, *self.lengths):
             free(address)
 
     def __bool__(self) -> bool:
@@ -171,13 +196,13 @@ class Writes:
         known = self.dates.get(tensor.untyped_storage()._cdata)
         return 0 if known is None else known[1]
 
-    def hold(self, tensor: Tensor) -> None:
-        """Note that a tensor with a private state lies in its memory."""
+    def hold(self, tensor: Tensor, *, private: bool = True) -> None:
+        """Note that a tensor with a private state, or with a private size, lies in its memory."""
         if tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
             return
         with torch._C.DisableTorchFunction():
             storage = tensor.untyped_storage()
-        self.hold_storage(storage)
+        self.hold_storage(storage, private=private)
 
     def holds(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor, which has no tag, is that of a private one.
@@ -189,15 +214,23 @@ class Writes:
         with torch._C.DisableTorchFunction():
             return tensor.untyped_storage()._cdata in self.held
 
+    def has_length(self, tensor: Tensor) -> bool:
+        """Return whether the memory of a tensor, which has no tag, is that of one with a private size."""
+        if not self.lengths or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+            return False
+        with torch._C.DisableTorchFunction():
+            return tensor.untyped_storage()._cdata in self.lengths
+
     def knows(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor holds private values, or was written with such."""
         return bool(self.dates and self.date(tensor)) or self.holds(tensor)
 
-    def hold_storage(self, storage: Any) -> None:
-        """Note that private values lie in some memory."""
-        if storage._cdata not in self.held:
+    def hold_storage(self, storage: Any, *, private: bool = True) -> None:
+        """Note that private values, or a private number of values, lie in some memory."""
+        known = self.held if private else self.lengths
+        if storage._cdata not in known:
             # A weak reference, which keeps the address from being used again until it is freed.
-            self.held.add(storage._weak_ref())
+            known.add(storage._weak_ref())
 
     def tensors_left(self) -> list[Tensor]:
         """Return all plain tensors of this process that lie in private memory.
@@ -205,15 +238,16 @@ class Writes:
         Constructors such as `nn.Parameter(x)` and `torch.Tensor(x)` make tensors on the memory of `x`, and no
         mode sees them.
         """
-        if all(map(torch.UntypedStorage._expired, self.held)):
+        if all(map(torch.UntypedStorage._expired, (*self.held, *self.lengths))):
             return []
-        plain = [one for one in gc.get_objects() if type(one) in PLAIN_CLASSES]
-        return [tensor for tensor in plain if self.holds(tensor)]
+        plain = [one for one in _tracked_objects() if type(one) in PLAIN_CLASSES]
+        return [tensor for tensor in plain if self.holds(tensor) or self.has_length(tensor)]
 
     def forget_freed(self) -> None:
         """Drop storages that no longer exist."""
-        freed = [address for address in self.held if torch.UntypedStorage._expired(address)]
-        self.held.difference_update(freed)
-        for address in freed:
-            torch.UntypedStorage._free_weak_ref(address)
+        for known in (self.held, self.lengths):
+            freed = [address for address in known if torch.UntypedStorage._expired(address)]
+            known.difference_update(freed)
+            for address in freed:
+                torch.UntypedStorage._free_weak_ref(address)
         self.dates = {key: kept for key, kept in self.dates.items() if not kept[0].expired()}

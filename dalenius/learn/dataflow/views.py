@@ -33,6 +33,17 @@ def _plain(op: Operation) -> bool:
     return False
 
 
+def _cuts_draws(op: Operation, dimension: int) -> bool:
+    """Return whether a dimension is the batch of random numbers, of which one example has one each.
+
+    A part of them would give an example the number of another.
+    """
+    state, place = op.state(op.tensors[0]), op.place(op.tensors[0])
+    if state is None or state.kind != UNIFORM or not state.drawn:
+        return False
+    return place is not None and place[0] == dimension
+
+
 def _settled(op: Operation) -> bool:
     """Settle what has no batch axis where entries are computed along a dimension: only public tensors may."""
     kind = op.kind(op.tensors[0])
@@ -104,10 +115,13 @@ def expand(op: Operation) -> None:
     """Repeat along dimensions of size 1 or new ones; public tensors expanded by the batch are copies."""
     source, result = op.tensors[0], op.results[0]
     state, more = op.state(source), result.dim() - source.dim()
-    if state is not None and state.kind in PLACED:
+    drawn = state is not None and state.kind == UNIFORM and state.drawn and source.numel() > 1
+    if state is not None and (state.kind in PLACED or (drawn and op.place(source) is not None)):
         place = op.place(source)
         _moved(op, result, None if place is None else (place[0] + more, place[1]))
         return
+    # Random numbers that are repeated are not independent any more: they are constants like others.
+    state = None if drawn else state
     new = [
         i
         for i, size in enumerate(result.shape)
@@ -130,6 +144,8 @@ def repeat(op: Operation) -> None:
     # Numbers that were drawn for each example stay with it.
     drawn = state is not None and state.kind == UNIFORM and op.place(source) is not None
     if state is None or (state.kind not in PLACED and not drawn):
+        # Others that are repeated are not independent any more: they are constants.
+        state = None if state is not None and state.drawn and source.numel() > 1 else state
         long = [i for i, number in enumerate(times) if number and number % op.examples == 0]
         if state is None and long:
             op.put(result, State(COPIES, outer_at(tuple(result.shape), long[0], 1)))
@@ -169,10 +185,13 @@ def _blocks(op: Operation, place: Place, start: int, length: int, whole: int) ->
 
 def slice_(op: Operation) -> None:
     """Cut a range out of a dimension; along the batch only all of it, or whole batches end to end."""
-    if _plain(op):
-        return
     source, dimension = op.tensors[0], op.dimension("dim", op.tensors[0])
     place, result = op.place(source), op.results[0]
+    if _cuts_draws(op, dimension) and result.shape != source.shape:
+        op.put(result, None)
+        return
+    if _plain(op):
+        return
     if place is None:
         _moved(op, result, None)
     elif place[0] != dimension:
@@ -193,9 +212,12 @@ def slice_(op: Operation) -> None:
 
 def split(op: Operation) -> None:
     """Cut a dimension into ranges, or take all its indices one by one (unbind)."""
+    source, dimension = op.tensors[0], op.dimension("dim", op.tensors[0])
+    if _cuts_draws(op, dimension):
+        op.put_all(None)
+        return
     if _plain(op):
         return
-    source, dimension = op.tensors[0], op.dimension("dim", op.tensors[0])
     place, start = op.place(source), 0
     for tensor in op.results:
         if place is None:
@@ -324,10 +346,11 @@ def triangle(op: Operation) -> None:
 
 def interleaved(op: Operation) -> None:
     """Repeat every index of a dimension a public number of times."""
-    if _plain(op):
-        return
     source, result = op.tensors[0], op.results[0]
-    place = op.place(source)
+    state, place = op.state(source), op.place(source)
+    drawn = state is not None and state.kind == UNIFORM and state.drawn and source.numel() > 1
+    if not drawn and _plain(op):
+        return
     if place is None or op["dim"] is None or not isinstance(op["repeats"], int):
         _moved(op, result, None)
     else:
