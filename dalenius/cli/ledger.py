@@ -200,6 +200,22 @@ def forfeit(
         typer.echo(f"entry {number} is forfeited: it stays charged, and nothing is released")
 
 
+@app.command("correct-time")
+def correct_time(
+    where: Where,
+    why: Annotated[str, typer.Option(help="The reason, which the entry keeps.")],
+    anchor: Anchor = None,
+    json: Json = False,
+) -> None:
+    """Return to the time of the clock where the newest entry states a later one; for the ledger's owner."""
+    with existing(where, anchor) as ledger:
+        entry = ledger.correct_time(why=why)
+    if json:
+        emit_json({"entry": entry.number, "hash": entry.hash, "was": entry.fields["was"], "at": entry.at})
+    else:
+        typer.echo(f"entry {entry.number}: the time goes on from {entry.at}, not from {entry.fields['was']}")
+
+
 @app.command()
 def verify(
     where: Where,
