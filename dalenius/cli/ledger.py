@@ -225,6 +225,22 @@ def correct_time(
 
 
 @app.command()
+def grant(
+    where: Where,
+    role: Annotated[str, typer.Argument(help="A role of the PostgreSQL server.", metavar="ROLE")],
+    anchor: Anchor = None,
+    json: Json = False,
+) -> None:
+    """Let a role of the server charge the ledger, by a function that checks every entry, and nothing else."""
+    with existing(where, anchor) as ledger:
+        entry = ledger.grant(role)
+    if json:
+        emit_json({"entry": entry.number, "hash": entry.hash, "role": role})
+    else:
+        typer.echo(f"entry {entry.number}: {role} may read the ledger and charge it")
+
+
+@app.command()
 def verify(
     where: Where,
     anchor: Annotated[

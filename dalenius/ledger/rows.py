@@ -254,6 +254,10 @@ class Writing(Reading):
                 remedy="Make it with Entry.following from the head of this transaction.",
             )
         self._channel.run(_APPEND, entry.number, _name(entry.account), entry.hash, entry.body)
+        self.appended(entry)
+
+    def appended(self, entry: Entry) -> None:
+        """Remember that an entry was added."""
         self._head = self._known.head = entry.head
         if "total" in entry.fields:
             self._known.totals[entry.account] = entry.fields["total"]
@@ -271,6 +275,10 @@ class Writing(Reading):
     def set_balance(self, account: str, scope: str, text: str) -> None:
         """Set the balance of one scope of an account."""
         self._channel.run(_SET_BALANCE, _plain(account), _plain(scope), _plain(text))
+        self.remember_balance(account, scope, text)
+
+    def remember_balance(self, account: str, scope: str, text: str) -> None:
+        """Remember a balance that was set."""
         self._known.balances[account, scope] = text
         for key in [key for key in self._known.found if key[0] == account and scope.startswith(key[1])]:
             del self._known.found[key]

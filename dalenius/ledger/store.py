@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from dalenius.errors import InvalidArgument
 from dalenius.ledger.entry import Entry, Head
@@ -147,6 +147,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the database; what was written stays."""
+
+
+@runtime_checkable
+class Granting(Protocol):
+    """A store on a server that has roles."""
+
+    def grant(self, role: str) -> None:
+        """Let a role read the ledger and charge it by a function that checks each entry, and nothing else."""
 
 
 def local_clock() -> datetime:
