@@ -46,7 +46,7 @@ from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import end_reservation
 from dalenius.ledger.store import TIMEOUT, Granting, Snapshot, Store, Transaction, open_store
 from dalenius.ledger.terms import Terms
-from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, check_text
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, LONGEST_SOURCE, check_text
 from dalenius.ledger.verification import Replay, replayed, seal, verify
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
@@ -99,7 +99,7 @@ class Ledger:
             return self._opened(terms, known)
         check_open()
         check_text("name", name, LONGEST_NAME)
-        check_text("source", source or "", LONGEST_NAME)
+        check_text("source", source or "", LONGEST_SOURCE)
         self.prepare()
         with self.store.write(durable=True) as transaction:
             state = self.state(transaction)

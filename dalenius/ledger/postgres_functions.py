@@ -276,7 +276,7 @@ BEGIN
         PERFORM ledger_refuse('it does not name the user who connected');
     END IF;
     IF _entry->>'event' IN ('reserve', 'record') THEN
-        IF greatest(length(_said->>'by'), length(_said->>'purpose')) > 200
+        IF greatest(length(_said->>'by'), length(_said->>'purpose')) > 255
             OR length(_said->>'note') > 2000 THEN
             PERFORM ledger_refuse('a text in it is too long');
         END IF;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,6 +76,20 @@ def test_an_analyst_charges_as_the_owner_would(owned: dp.Ledger, people: Account
     with pytest.raises(BudgetExceeded):
         people.record(Pure(1), by="ana")
     assert owned.verify() == owned.anchor().number
+
+
+def test_a_role_is_granted_from_the_shell(
+    served: Any, owned: dp.Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dalenius.cli import main
+
+    for words, said in (((), "entry 7: ben may read the ledger and charge it\n"), (("--json",), None)):
+        monkeypatch.setattr(sys, "argv", ["dalenius", "ledger", "grant", served.where, "ben", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capsys.readouterr().out
+        assert end.value.code in (0, None) and said in (None, printed)
+    assert set(json.loads(printed)) == {"entry", "hash", "role"} and owned.verify() == 8
 
 
 def test_the_role_has_no_other_right(owned: dp.Ledger, where: str) -> None:

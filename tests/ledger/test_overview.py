@@ -206,7 +206,7 @@ def test_open_reservations_beyond_a_page_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "longest"), [("by", 200), ("purpose", 200), ("note", 2000), ("name", 200), ("source", 200)]
+    ("argument", "longest"), [("by", 255), ("purpose", 255), ("note", 2000), ("name", 255), ("source", 5000)]
 )
 def test_names_and_notes_have_a_longest(argument: str, longest: int) -> None:
     ledger = dp.Ledger.memory()
