@@ -126,25 +126,14 @@ class Filled:
             return held.head().number
 
     def _add(self, count: int) -> None:
-        from dalenius.ledger import balances
-        from dalenius.ledger.charge import Charge, moment
-        from dalenius.ledger.entry import Entry
+        from dalenius.ledger.charge import Charge, charge
 
         terms = self.people.terms
-        said = {loss: Charge(loss, loss, terms.price(loss), "ana", "wards").fields for loss in self.losses}
+        asked = {loss: Charge(loss, loss, terms.price(loss), "ana", "wards") for loss in self.losses}
         with self.ledger.store.write(durable=False) as transaction:
-            total = balances.total(transaction, terms.name, terms.limit)
-            at = moment(transaction.head())
+            state = self.ledger.state(transaction)
             for _ in range(count):
-                loss = self.loss
-                cost = terms.price(loss).cost
-                total = total + cost
-                costs = {"cost": cost.to_json(), "total": total.to_json(), "allowances": {}}
-                entry = Entry.following(
-                    transaction.head(), account="people", event="record", at=at, fields=said[loss] | costs
-                )
-                transaction.append(entry)
-            assert terms.limit.accepts(total)
+                charge(transaction, terms, asked[self.loss], "record", state=state)
 
     def record(self) -> None:
         self.people.record(self.loss, by="ana", purpose="wards")

@@ -89,8 +89,13 @@ def show(
     where: Where,
     account: Maybe = None,
     newest: Annotated[int, typer.Option(help="How many of the newest entries to show.", min=0)] = 5,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Leave out who spent what: quick at any size.")
+    before: Annotated[
+        int | None, typer.Option(help="List entries before this one: the next page.", min=1)
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave out who spent what.")] = False,
+    spending: Annotated[
+        bool,
+        typer.Option("--spending", help="Say who spent what, also where more than 1000 entries are read."),
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the burn-down into this .svg or .png file.")] = None,
     against: Annotated[Against, typer.Option(help="What to draw it against.")] = Against.time,
@@ -100,9 +105,12 @@ def show(
     from dalenius.ledger.overview import overview
     from dalenius.ledger.picture import burn_down
 
+    if brief and spending:
+        raise InvalidArgument("--brief and --spending exclude each other.", remedy="Leave one of them out.")
+    chosen = True if brief else False if spending else None
     with existing(where) as ledger:
         accounts = ledger.accounts() if account is None else [ledger.account(account)]
-        seen = [overview(one, newest=newest, brief=brief) for one in accounts]
+        seen = [overview(one, newest=newest, brief=chosen, before=before) for one in accounts]
         saved = None if plot is None else burn_down(accounts, against=against.value).save(plot)
     if json:
         emit_json(
@@ -198,6 +206,38 @@ def forfeit(
         emit_json({"reservation": number, "forfeited": True})
     else:
         typer.echo(f"entry {number} is forfeited: it stays charged, and nothing is released")
+
+
+@app.command("correct-time")
+def correct_time(
+    where: Where,
+    why: Annotated[str, typer.Option(help="The reason, which the entry keeps.")],
+    anchor: Anchor = None,
+    json: Json = False,
+) -> None:
+    """Return to the time of the clock where the newest entry states a later one; for the ledger's owner."""
+    with existing(where, anchor) as ledger:
+        entry = ledger.correct_time(why=why)
+    if json:
+        emit_json({"entry": entry.number, "hash": entry.hash, "was": entry.fields["was"], "at": entry.at})
+    else:
+        typer.echo(f"entry {entry.number}: the time goes on from {entry.at}, not from {entry.fields['was']}")
+
+
+@app.command()
+def grant(
+    where: Where,
+    role: Annotated[str, typer.Argument(help="A role of the PostgreSQL server.", metavar="ROLE")],
+    anchor: Anchor = None,
+    json: Json = False,
+) -> None:
+    """Let a role of the server charge the ledger, by a function that checks every entry, and nothing else."""
+    with existing(where, anchor) as ledger:
+        entry = ledger.grant(role)
+    if json:
+        emit_json({"entry": entry.number, "hash": entry.hash, "role": role})
+    else:
+        typer.echo(f"entry {entry.number}: {role} may read the ledger and charge it")
 
 
 @app.command()

@@ -11,7 +11,6 @@ it, and together they keep the budget. It belongs to the units and their data, n
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -331,9 +330,13 @@ class Account:
         return bool(entry.fields.get("cell") == cell)
 
     def left_after(self, entry: Entry) -> str:
-        """What the account had left after one of its entries, for a receipt."""
-        used = self.terms.limit.fullness(Cost.from_json(entry.fields["total"]))
-        return f"{math.floor(1000 * (1 - used)) / 10:g} % of {self.budget}"
+        """Return what the account had left after one of its charges, for a receipt.
+
+        It is the ε of the largest single release that the account would have taken next: what `left` says
+        where no allowance covers everyone.
+        """
+        epsilon = self.terms.limit.left_epsilon(Cost.from_json(entry.fields["total"]))
+        return f"{f'epsilon {at_least(epsilon)}' if epsilon else 'nothing'} of {self.budget}"
 
     def signed(self, release: Release) -> Release:
         """The release with its receipt signed, where the ledger has a key."""

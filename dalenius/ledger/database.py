@@ -49,6 +49,8 @@ class Database(ABC, Generic[C]):
 
     steps: tuple[str, ...] = STEPS
     """The names of the places inside a write where a crash could fall."""
+    writing: type[Writing] = Writing
+    """What a write block gives."""
 
     def __init__(self, timeout: float, on_step: OnStep | None) -> None:
         self.timeout = timeout
@@ -124,7 +126,7 @@ class Block(Generic[C]):
         self._turn, self._process = turn, _PROCESS
         try:
             database.step("begin")
-            return Writing(self._channel, database.step, self._known)
+            return database.writing(self._channel, database.step, self._known)
         except BaseException:
             self._leave(False)
             raise

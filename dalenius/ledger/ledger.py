@@ -44,9 +44,9 @@ from dalenius.ledger.entry import Entry
 from dalenius.ledger.memory import MemoryStore
 from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import end_reservation
-from dalenius.ledger.store import TIMEOUT, Snapshot, Store, Transaction, open_store
+from dalenius.ledger.store import TIMEOUT, Granting, Snapshot, Store, Transaction, open_store
 from dalenius.ledger.terms import Terms
-from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, check_text
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, LONGEST_SOURCE, check_text
 from dalenius.ledger.verification import Replay, replayed, seal, verify
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
@@ -99,7 +99,7 @@ class Ledger:
             return self._opened(terms, known)
         check_open()
         check_text("name", name, LONGEST_NAME)
-        check_text("source", source or "", LONGEST_NAME)
+        check_text("source", source or "", LONGEST_SOURCE)
         self.prepare()
         with self.store.write(durable=True) as transaction:
             state = self.state(transaction)
@@ -290,6 +290,28 @@ class Ledger:
             )
             for name, fresh in moved.items():
                 balances.write(transaction, name, fresh)
+        self.anchored(entry)
+        return entry
+
+    def grant(self, role: str) -> Entry:
+        """Let a role of a PostgreSQL server charge this ledger by a function that checks every entry.
+
+        For the owner of the schema. The role may read the tables and execute that function, and nothing else;
+        what the function proves and what it cannot is said in `postgres_functions`. The grant is an entry.
+        """
+        check_open()
+        check_text("role", role, LONGEST_NAME)
+        if not isinstance(self.store, Granting):
+            raise InvalidArgument(
+                "Only a ledger in PostgreSQL has roles.",
+                remedy="Keep the ledger in PostgreSQL, or give others the file's rights by its mode.",
+            )
+        self.store.grant(role)
+        self.prepare()
+        with self.store.write(durable=True) as transaction:
+            state = self.state(transaction)
+            at = moment(state.head, state.witness.now)
+            entry = state.write(account="*", event="grant", at=at, fields={"role": role})
         self.anchored(entry)
         return entry
 

@@ -1,15 +1,17 @@
 """`Overview`: an account at a glance — what is left, who spent it and for what, the newest entries.
 
-A *share* is the part of the budget that charges take on the gauge that has most left. Shares of analysts add
-up to what is used, or to more: where cells of a division are charged in parallel, and where one takes measure
-and another slack. *Alone* is the ε at which the charges of one analyst, or for one purpose, would just be
-held if there were no others; these do not add up, as privacy loss composes better than by sums.
+What is *left* is the ε of the largest single release that the account would take next, as a share of the
+budget's ε: the figure that receipts and `Account.left` state. The *share* of a charge is the part that its
+measure takes of the limit on the gauge with most left. Shares of analysts add up to what is used of that
+limit, or to more where cells of a division are charged in parallel. *Alone* is the ε at which the charges of
+one analyst, or for one purpose, would just be held if there were no others; these do not add up, as privacy
+loss composes better than by sums.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ from dalenius.ledger.rules import window_of
 from dalenius.ledger.spelling import spelled
 from dalenius.ledger.store import Snapshot
 from dalenius.ledger.terms import Terms
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, shortened
 from dalenius.losses.cost import Cost
 from dalenius.losses.filters import Filter
 from dalenius.losses.loss import Loss
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 CHARGES = ("reserve", "record")
+FEW = 1000
+"""Entries that are all read to say who spent what; with more, only when asked to."""
+LISTED = 20
+"""Open reservations that are listed; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Allowed:
-    """An allowance, and the share of it that is left, in this window if it has one."""
+    """An allowance, and the share of its ε that the largest next release may have, in this window."""
 
     number: int
     by: str | None
@@ -88,7 +95,11 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Overview:
-    """An account at a glance. `left` is the share of the budget, `next` the largest single release in ε."""
+    """An account at a glance.
+
+    `left` is the ε of the largest next release that the account holds, as a share of the budget's ε; `next`
+    is the ε of the largest that is accepted from everyone: an allowance for everyone may make it smaller.
+    """
 
     account: str
     unit: str
@@ -100,8 +111,12 @@ class Overview:
     spending: Spending | None
     """None where the entries were not gone through."""
     allowances: tuple[Allowed, ...]
+    reserved: int
+    """How many reservations are open; the first of them are listed."""
     reservations: tuple[Line, ...]
     newest: tuple[Line, ...]
+    older: int | None
+    """What to pass as `before` for the page of entries before these; None where there are none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the keys are stable."""
@@ -113,26 +128,45 @@ class Overview:
         return view(self)
 
 
-def overview(account: Account, *, newest: int = 5, brief: bool = False) -> Overview:
-    """An account at a glance; `brief` does without who spent what, for which all entries are read."""
+def overview(
+    account: Account, *, newest: int = 5, brief: bool | None = None, before: int | None = None
+) -> Overview:
+    """Return an account at a glance.
+
+    Args:
+        account: The account.
+        newest: How many entries to list.
+        brief: Whether to leave out who spent what, for which all entries are read; by itself, on accounts
+            with more than `FEW` entries.
+        before: List entries with a smaller number than this one: the page after an earlier `older`.
+
+    Returns:
+        The overview. Unless all entries are read, it takes no longer on a long ledger than on a short one.
+    """
     terms, left = account.terms, account.left
     with account.ledger.store.read() as snapshot:
         state = ChainState(snapshot)
         total = balances.total(state, terms.name, terms.limit)
         ruler = Ruler(terms.limit, total)
+        if brief is None:
+            brief = snapshot.count(terms.name, FEW + 1) > FEW
+        page = list(snapshot.entries(account=terms.name, newest=newest, before=before))
+        reserved = snapshot.reservations(terms.name)
         tally = None if brief else Tally(terms, snapshot.entries(account=terms.name))
         return Overview(
             account=terms.name,
             unit=str(terms.unit),
             budget=account.budget,
-            left=1 - float(terms.limit.fullness(total)),
+            left=terms.limit.left_share(total),
             spent=upward(terms.limit.spent(total)),
             next=left.epsilon,
             next_loss=None if left.loss is None else spelled(shrunk(left.loss, Fraction(1)) or left.loss),
             spending=None if tally is None else tally.measured(ruler),
             allowances=tuple(_allowances(state, terms, seen_at(state.head, snapshot.witness().now))),
-            reservations=tuple(map(ruler.line, _reserved(snapshot, terms.name))),
-            newest=tuple(map(ruler.line, snapshot.entries(account=terms.name, newest=newest))),
+            reserved=len(reserved),
+            reservations=tuple(map(ruler.line, _reserved(snapshot, [one.number for one in reserved]))),
+            newest=tuple(map(ruler.line, page)),
+            older=page[0].number if page and page[0].event != "open" else None,
         )
 
 
@@ -201,11 +235,12 @@ class Ruler:
 
     def __init__(self, limit: Filter, total: Cost) -> None:
         self.limit = limit
-        self.gauge = min(total.amounts, key=lambda label: limit.fullness(_only(total, label)))
+        self.gauge = limit.emptiest(total)
 
     def share(self, cost: Cost) -> float:
         """The share of the budget that a cost takes."""
-        return float(self.limit.fullness(_only(cost, self.gauge)))
+        held = self.gauge is not None and self.gauge in cost.amounts
+        return float(self.limit.share(self.gauge or "", cost)) if held else 1.0
 
     def spenders(self, sums: dict[str, Sum]) -> tuple[Spender, ...]:
         """The largest first."""
@@ -221,28 +256,24 @@ class Ruler:
             number=entry.number,
             at=entry.at,
             event=entry.event,
-            by=fields.get("by", ""),
-            purpose=fields.get("purpose", ""),
-            note=fields.get("note", ""),
+            by=shortened(fields.get("by", ""), LONGEST_NAME),
+            purpose=shortened(fields.get("purpose", ""), LONGEST_NAME),
+            note=shortened(fields.get("note", ""), LONGEST_NOTE),
             cell=cell and f"{cell['division']}={cell['name']}",
-            loss=spelled(Loss.from_json(fields["loss"])) if charge else None,
+            loss=shortened(spelled(Loss.from_json(fields["loss"])), LONGEST_NOTE) if charge else None,
             share=self.share(Cost.from_json(fields["cost"])) if charge else None,
             reservation=fields.get("reservation"),
         )
 
 
-def _only(cost: Cost, gauge: str) -> Cost:
-    return Cost({gauge: cost.amounts[gauge]})
-
-
-def _reserved(snapshot: Snapshot, account: str) -> list[Entry]:
-    numbers = [one.number for one in snapshot.reservations(account)]
-    return [next(snapshot.entries(after=number - 1)) for number in numbers]
+def _reserved(snapshot: Snapshot, numbers: Sequence[int]) -> list[Entry]:
+    found = (snapshot.entry(number) for number in numbers[:LISTED])
+    return [entry for entry in found if entry is not None]
 
 
 def _allowances(state: ChainState, terms: Terms, at: str) -> Iterator[Allowed]:
     for one in balances.allowances(state, terms.name):
         total = balances.part(state, terms.name, one.scope(at), one.limit)
         window = one.window and f"{one.window} {window_of(at, one.window)}"
-        left = 1 - float(one.limit.fullness(total))
+        left = one.limit.left_share(total)
         yield Allowed(one.number, one.by, one.purpose, window, stated(one.limit), left)

@@ -1,4 +1,9 @@
-"""The burn-down of accounts: how much of each budget was left after every charge."""
+"""The burn-down of accounts: how much of each budget was left after its charges.
+
+What is left is the ε of the largest next release as a share of the budget's ε, as in receipts and
+`Account.left`. It only falls. Of an account with more than `PLACES` entries it is looked up at so many
+places, evenly spaced, so a picture of a long ledger takes no longer than one of a short ledger.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,10 @@ from dalenius.losses.filters import Filter
 Against = Literal["time", "entries"]
 FINEST = 1e-3
 """Steps smaller than this share of the budget are drawn together, so that a picture stays small."""
+PLACES = 100
+"""Entries of an account up to which all are drawn, and places of a longer one that are."""
+NEAR = 10
+"""Entries before a place among which a charge is looked for."""
 UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 Point = tuple[Head, float]
@@ -39,24 +48,41 @@ def burn_down(accounts: Sequence[Account], *, against: Against = "time") -> Figu
             *(_series(name, points, place, ends[1]) for name, points in burned.items()),
             Series("nothing left", ends, (0, 0), style="dashed"),
         ],
-        notes=[f"From {first} to {last} UTC. Each step is a charge, on the gauge that has most left."],
+        notes=[f"From {first} to {last} UTC. What is left is the largest next release."],
     )
 
 
 def _points(account: Account) -> list[Point]:
-    """The opening, every charge that shows, and the newest entry."""
+    """Return the opening, the charges that show, and the newest entry, each with what was left."""
     points: list[Point] = []
     left, newest = 1.0, None
-    for entry in account.stream():
+    for entry in _places(account):
         left, newest = _left(account.terms.limit, entry, left), entry.head
         if not points or left <= points[-1][1] - FINEST:
             points.append((newest, left))
     return points if newest is None else [*points, (newest, left)]
 
 
+def _places(account: Account) -> list[Entry]:
+    """Return all entries of an account, or charges at so many places with the first and the newest entry."""
+    name = account.name
+    with account.ledger.store.read() as snapshot:
+        if snapshot.count(name, PLACES + 1) <= PLACES:
+            return list(snapshot.entries(account=name))
+        first, (last,) = next(snapshot.entries(account=name)), snapshot.entries(account=name, newest=1)
+        found = {first.number: first}
+        for place in range(1, PLACES + 1):
+            number = first.number + (last.number - first.number) * place // PLACES
+            near = list(snapshot.entries(account=name, newest=NEAR, before=number + 1))
+            charge = next((entry for entry in reversed(near) if "total" in entry.fields), None)
+            if charge is not None:
+                found[charge.number] = charge
+    return [*(found[number] for number in sorted(found)), last]
+
+
 def _left(limit: Filter, entry: Entry, before: float) -> float:
     total = entry.fields.get("total")
-    return before if total is None else 1 - float(limit.fullness(Cost.from_json(total)))
+    return before if total is None else limit.left_share(Cost.from_json(total))
 
 
 def _series(name: str, points: list[Point], place: Callable[[Head], float], end: float) -> Series:

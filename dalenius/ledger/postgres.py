@@ -18,11 +18,14 @@ from hashlib import sha256
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from dalenius.errors import InvalidArgument, MissingExtra
+from dalenius.errors import InvalidArgument, LedgerReadOnly, MissingExtra
 from dalenius.ledger.database import Lasting, Pooled
+from dalenius.ledger.entry import Entry
 from dalenius.ledger.pool import Pool
+from dalenius.ledger.postgres_functions import statements
 from dalenius.ledger.postgres_trouble import Trouble
-from dalenius.ledger.rows import STEPS, Channel, Row
+from dalenius.ledger.proof_tree import FEW
+from dalenius.ledger.rows import STEPS, Channel, Row, Writing
 from dalenius.ledger.store import TIMEOUT, OnStep, Witness
 
 if TYPE_CHECKING:
@@ -57,6 +60,11 @@ CREATE TRIGGER entries_never_go BEFORE TRUNCATE ON entries
 """
 _AT_A_TIME = 100
 """Rows of a long answer held at a time."""
+_APPENDS_ONLY = """
+SELECT has_function_privilege(p.oid, 'EXECUTE') AND NOT has_table_privilege(t.oid, 'INSERT')
+FROM pg_proc AS p, pg_class AS t
+WHERE p.proname = 'append_entry' AND p.pronamespace = to_regnamespace(?) AND t.oid = to_regclass(?)
+"""
 _SCHEMA = re.compile(r"search_path\s*=\s*(\S+)")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 
@@ -118,6 +126,34 @@ class PostgresChannel(Lasting):
             raise self._trouble.explain(error) from None
 
 
+class Appending(Writing):
+    """A transaction of a role that may only append entries, by a function that makes all other changes.
+
+    What the function will have made is remembered, not written.
+    """
+
+    def append(self, entry: Entry) -> None:
+        """Hand an entry to the function; refused where it is not a true one, or is the owner's to write."""
+        if entry.event not in ("reserve", "record", "commit", "forfeit"):
+            raise LedgerReadOnly(
+                "This user may charge accounts of the ledger; all else is for its owner.",
+                remedy="Ask the owner of the ledger.",
+            )
+        self._channel.rows("SELECT append_entry(?, ?)", entry.body, entry.hash)
+        self.appended(entry)
+
+    def set_balance(self, account: str, scope: str, text: str) -> None:
+        """Remember a balance that the function sets."""
+        self.remember_balance(account, scope, text)
+
+    def add_reservation(self, number: int, account: str, owner: str, text: str) -> None:
+        """Leave it to the function, which did so with the entry."""
+
+    def drop_reservation(self, number: int) -> bool:
+        """Return whether a reservation is open; the function ends it with the entry."""
+        return self.reservation(number) is not None
+
+
 class PostgresStore(Pooled["Connection[Row]"]):
     """A ledger in a PostgreSQL database, made where there is none.
 
@@ -136,9 +172,21 @@ class PostgresStore(Pooled["Connection[Row]"]):
         self._begins = _begins(self._schema, timeout)
         try:
             self._create_tables()
+            with self.transaction(None) as channel:
+                if channel.rows(_APPENDS_ONLY, self._schema, f"{self._schema}.entries") == [(True,)]:
+                    self.writing = Appending
         except BaseException:
             self.close()
             raise
+
+    def grant(self, role: str) -> None:
+        """Let a role read the ledger and charge it by a function that checks each entry, and nothing else."""
+        with self.transaction(True) as channel:
+            if not channel.rows("SELECT 1 FROM pg_roles WHERE rolname = ?", role):
+                raise InvalidArgument(
+                    f"The database has no role {role!r}.", remedy="Create it first: CREATE ROLE … LOGIN."
+                )
+            channel.run(statements(self._schema, _key(self._schema), FEW, role))
 
     def _begin(self, connection: Connection[Row], durable: bool | None) -> PostgresChannel:
         return PostgresChannel(connection, self._trouble, self._begins[durable])

@@ -14,10 +14,12 @@ from dalenius.errors import (
     LedgerError,
     LedgerFull,
     LedgerReadOnly,
+    LedgerTampered,
     LedgerUnreachable,
     UnknownLedger,
 )
 from dalenius.ledger.database import locked
+from dalenius.ledger.postgres_functions import REFUSED
 
 if TYPE_CHECKING:
     from psycopg import Error
@@ -47,6 +49,11 @@ class Trouble:
         state = error.sqlstate or ("08" if _disconnected(error) else "of the driver")
         if state in _LOCKED:
             return locked(self.timeout)
+        if state == REFUSED:
+            return LedgerTampered(
+                f"The database refused the entry: {error.diag.message_primary}. The ledger is not as this "
+                "process read it."
+            )
         if state == "53100":
             return LedgerFull(
                 "The disk of the database server is full; nothing was written.",

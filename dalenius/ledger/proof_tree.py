@@ -34,6 +34,7 @@ class Mismatch(Exception):
     """A stored node is not the one that the root fixes. Never leaves the ledger."""
 
 
+@lru_cache(maxsize=512)
 def digest(text: str) -> str:
     """Return SHA-256 of a text, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -81,13 +82,13 @@ def _put(read: Read, fresh: dict[str, str], root: str, name: str, text: str) -> 
         kind, lines = _node(read, path, expected)
         if kind == _LEAF:
             break
-        above.append((path, lines))
+        above.append((path, dict(lines)))
         path += name[len(path)]
         if path[-1] not in lines:
             lines = {}
             break
         expected = lines[path[-1]]
-    known = _planted(fresh, path, lines | {name: text})
+    known = _planted(fresh, path, {**lines, name: text})
     for place, children in reversed(above):
         children[name[len(place)]] = known
         known = _written(fresh, place, _BRANCH, children)
@@ -111,11 +112,16 @@ def _written(fresh: dict[str, str], path: str, kind: str, lines: Mapping[str, st
     return digest(text)
 
 
-def _node(read: Read, path: str, expected: str) -> tuple[str, dict[str, str]]:
+def _node(read: Read, path: str, expected: str) -> tuple[str, Mapping[str, str]]:
     text = read(path)
     if text is None and expected == EMPTY:
         text = _LEAF
     if text is None or digest(text) != expected:
         raise Mismatch
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> tuple[str, Mapping[str, str]]:
     kind, *rows = text.split("\n")
     return kind, {name: listed for name, _, listed in (row.partition(" ") for row in rows)}

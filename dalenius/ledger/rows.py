@@ -36,7 +36,6 @@ _UNKEPT = re.compile("[\0\ud800-\udfff\U0010ffff]")
 _HEAD = "SELECT number, hash, body FROM entries ORDER BY number DESC LIMIT 1"
 _NEWEST = "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
 _ENTRY = "SELECT number, account, hash, body FROM entries WHERE number = ?"
-_COUNT = "SELECT count(*) FROM entries"
 _ENTRIES = "SELECT number, account, hash, body FROM entries WHERE number > ? AND number <= ?"
 _STATING = (
     "SELECT number, account, hash, body FROM entries WHERE account = ? AND body LIKE ? ORDER BY number DESC"
@@ -105,18 +104,32 @@ class Reading:
     def recall(self, account: str, total: str) -> None:
         """Remember a total that was checked."""
 
-    def count(self, account: str | None = None) -> int:
-        """How many entries there are, of one account or of all."""
-        ours = self._channel.rows(*_of(_COUNT, "WHERE", account))
+    def count(self, account: str | None = None, most: int | None = None) -> int:
+        """Return how many entries there are, of one account or of all; counting stops at `most`."""
+        sql, *named = _of("SELECT 1 FROM entries", "WHERE", account)
+        limit = "" if most is None else f" LIMIT {int(most)}"
+        ours = self._channel.rows(f"SELECT count(*) FROM ({sql}{limit}) AS counted", *named)
         return int(ours[0][0])
 
     def entries(
-        self, after: int = 0, account: str | None = None, newest: int | None = None
+        self,
+        after: int = 0,
+        account: str | None = None,
+        newest: int | None = None,
+        before: int | None = None,
     ) -> Iterator[Entry]:
-        """The entries in order, one by one, each checked against its hash; or only the `newest` so many."""
+        """Return the entries in order, one by one, each checked against its hash.
+
+        Args:
+            after: Only entries with a larger number.
+            account: Only entries of this account.
+            newest: Only so many, the newest of them.
+            before: Only entries with a smaller number.
+        """
         head = self.head()
+        last = 0 if head is None else head.number
         sql, *named = _of(_ENTRIES, "AND", account)
-        values: list[object] = [after, 0 if head is None else head.number, *named]
+        values: list[object] = [after, last if before is None else min(last, before - 1), *named]
         if newest is None:
             sql += " ORDER BY number"
         else:
@@ -247,6 +260,10 @@ class Writing(Reading):
                 remedy="Make it with Entry.following from the head of this transaction.",
             )
         self._channel.run(_APPEND, entry.number, _name(entry.account), entry.hash, entry.body)
+        self.appended(entry)
+
+    def appended(self, entry: Entry) -> None:
+        """Remember that an entry was added."""
         self._head = self._known.head = entry.head
         if "total" in entry.fields:
             self._known.totals[entry.account] = entry.fields["total"]
@@ -264,6 +281,10 @@ class Writing(Reading):
     def set_balance(self, account: str, scope: str, text: str) -> None:
         """Set the balance of one scope of an account."""
         self._channel.run(_SET_BALANCE, _plain(account), _plain(scope), _plain(text))
+        self.remember_balance(account, scope, text)
+
+    def remember_balance(self, account: str, scope: str, text: str) -> None:
+        """Remember a balance that was set."""
         self._known.balances[account, scope] = text
         for key in [key for key in self._known.found if key[0] == account and scope.startswith(key[1])]:
             del self._known.found[key]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dalenius.display import harmless
 from dalenius.ledger.overview import Allowed, Line, Overview, Spender, Spending
+from dalenius.ledger.texts import shortened
 from dalenius.losses.gauges import round_down, round_up
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 WIDTH = 40
 """Letters of the bar."""
 LONGEST = 60
-"""A longer expression ends in dots."""
+"""A longer expression, name or note ends in dots."""
 MOST = 10
 """Analysts and purposes beyond these are only counted."""
 
@@ -57,12 +58,12 @@ def _facts(overview: Overview) -> Iterator[str]:
         yield "nothing is left"
     else:
         known = "" if loss.startswith("pure(") else f", epsilon {_down(overview.next)}"
-        yield f"largest next release: {_cut(loss)}{known}"
+        yield f"largest next release: {shortened(loss, LONGEST)}{known}"
 
 
 def _counted(spending: Spending | None) -> str:
     if spending is None:
-        return ""
+        return "; who spent what: --spending"
     lost = f", {spending.forfeited} of them forfeited" if spending.forfeited else ""
     return f" in {spending.charges} {'charge' if spending.charges == 1 else 'charges'}{lost}"
 
@@ -75,19 +76,29 @@ def _tables(overview: Overview) -> Iterator[Table | Text]:
         _spenders("analyst", () if spending is None else spending.analysts),
         _spenders("purpose", () if spending is None else spending.purposes),
         _allowances(overview.allowances),
-        _lines("open reservations", overview.reservations),
+        _lines(_reserved(overview), overview.reservations),
         _lines("newest entries", overview.newest),
     ]
     for table in tables:
         if table is not None:
             yield Text("")
             yield table
+    if overview.newest and overview.older is not None:
+        yield Text(f"older entries: --before {overview.older}", style="dim")
+
+
+def _reserved(overview: Overview) -> str:
+    more = overview.reserved - len(overview.reservations)
+    return f"open reservations, the first of {overview.reserved}" if more else "open reservations"
 
 
 def _spenders(title: str, rows: Sequence[Spender]) -> Table | None:
     if not any(row.name for row in rows):
         return None
-    cells = [[row.name or "–", _used(row.share), _up(row.alone), str(row.charges)] for row in rows[:MOST]]
+    cells = [
+        [shortened(row.name, LONGEST) or "–", _used(row.share), _up(row.alone), str(row.charges)]
+        for row in rows[:MOST]
+    ]
     if len(rows) > MOST:
         cells.append([f"… {len(rows) - MOST} more", "", "", ""])
     return _table([title, "share", "epsilon alone", "charges"], cells, right=(1, 2, 3))
@@ -104,7 +115,14 @@ def _allowances(rows: Sequence[Allowed]) -> Table | None:
 def _lines(title: str, rows: Sequence[Line]) -> Table | None:
     head = ["entry", "when (UTC)", "event", "by", "purpose", "loss", "share"]
     cells = [
-        [str(row.number), row.at[:16].replace("T", " "), row.event, row.by, _purpose(row), *_of(row)]
+        [
+            str(row.number),
+            row.at[:16].replace("T", " "),
+            row.event,
+            shortened(row.by, LONGEST),
+            _purpose(row),
+            *_of(row),
+        ]
         for row in rows
     ]
     used = [i for i in range(len(head)) if i < 3 or any(line[i] for line in cells)]
@@ -114,15 +132,18 @@ def _lines(title: str, rows: Sequence[Line]) -> Table | None:
 
 
 def _purpose(row: Line) -> str:
-    return f"{row.purpose} ({row.note})".lstrip() if row.note else row.purpose
+    purpose, note = shortened(row.purpose, LONGEST), shortened(row.note, LONGEST)
+    return f"{purpose} ({note})".lstrip() if note else purpose
 
 
 def _of(row: Line) -> tuple[str, str]:
     """The loss and the share of a charge; of what ends a reservation, which one."""
     if row.reservation is not None:
         return f"entry {row.reservation}", ""
-    about = f" in {row.cell}" if row.cell else ""
-    return (_cut(row.loss) + about if row.loss else ""), ("" if row.share is None else _used(row.share))
+    about = f" in {shortened(row.cell, LONGEST)}" if row.cell else ""
+    return (shortened(row.loss, LONGEST) + about if row.loss else ""), (
+        "" if row.share is None else _used(row.share)
+    )
 
 
 def _table(
@@ -141,10 +162,6 @@ def _table(
     for row in rows:
         table.add_row(*(Text(harmless(cell)) for cell in row))
     return table if rows else None
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _used(share: float) -> str:

@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from dalenius.errors import InvalidArgument
 from dalenius.ledger.entry import Entry, Head
@@ -66,13 +66,24 @@ class Snapshot(Protocol):
     def recall(self, account: str, total: str) -> None:
         """Remember a total that was checked."""
 
-    def count(self, account: str | None = None) -> int:
-        """How many entries there are, of one account or of all."""
+    def count(self, account: str | None = None, most: int | None = None) -> int:
+        """Return how many entries there are, of one account or of all; counting stops at `most`."""
 
     def entries(
-        self, after: int = 0, account: str | None = None, newest: int | None = None
+        self,
+        after: int = 0,
+        account: str | None = None,
+        newest: int | None = None,
+        before: int | None = None,
     ) -> Iterator[Entry]:
-        """The entries in order, one by one, each checked against its hash; or only the `newest` so many."""
+        """Return the entries in order, one by one, each checked against its hash.
+
+        Args:
+            after: Only entries with a larger number.
+            account: Only entries of this account.
+            newest: Only so many, the newest of them.
+            before: Only entries with a smaller number.
+        """
 
     def account(self, name: str) -> str | None:
         """What was noted of an account; None where there is none of that name."""
@@ -142,6 +153,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the database; what was written stays."""
+
+
+@runtime_checkable
+class Granting(Protocol):
+    """A store on a server that has roles."""
+
+    def grant(self, role: str) -> None:
+        """Let a role read the ledger and charge it by a function that checks each entry, and nothing else."""
 
 
 def local_clock() -> datetime:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dalenius.errors import InvalidArgument
 
-LONGEST_NAME = 200
-"""Characters that the name of an account, an analyst, a purpose, a source or a cell may have."""
+LONGEST_NAME = 255
+"""Characters that the name of an account, an analyst, a purpose, a division or a cell may have."""
+LONGEST_SOURCE = 5000
+"""Characters that the label of the data of an account may have, which may be a path."""
 LONGEST_NOTE = 2000
 """Characters that a note or a reason may have."""
 

@@ -129,10 +129,27 @@ class Filter:
         held = [gauge for gauge, limit in self.limits if self._room(gauge, limit, total) is not None]
         return min(_epsilon(gauge, total.amounts[gauge.label][0] * STEP) for gauge in held)
 
-    def fullness(self, total: Cost) -> Fraction:
-        """The share of limit or slack that is used on the emptiest gauge; 1 where none holds the total."""
-        held = [pair for pair in self.limits if self._room(*pair, total) is not None]
-        return min((_share(gauge, limit, total) for gauge, limit in held), default=Fraction(1))
+    def left_epsilon(self, total: Cost) -> float:
+        """Return the ε, at this δ, of the largest single loss that would be accepted next; 0 for none."""
+        loss = self.left(total)
+        return 0.0 if loss is None else loss.epsilon(self.delta).upper
+
+    def left_share(self, total: Cost) -> float:
+        """Return `left_epsilon` as a share of ε; never more than 1.
+
+        This counts what can still be released. Slack that is used up only excludes losses that need slack.
+        """
+        return min(1.0, float(Fraction(repr(self.left_epsilon(total))) / self.epsilon))
+
+    def share(self, label: str, cost: Cost) -> Fraction:
+        """Return the share of a gauge's limit that the measure of a cost takes, slack aside."""
+        limit = next(limit for gauge, limit in self.limits if gauge.label == label)
+        return cost.amounts[label][0] * STEP / limit if limit else Fraction(1)
+
+    def emptiest(self, total: Cost) -> str | None:
+        """Return the label of the gauge with the least share used, of those that hold the total."""
+        held = [gauge.label for gauge, limit in self.limits if self._room(gauge, limit, total) is not None]
+        return min(held, key=lambda label: self.share(label, total), default=None)
 
     def to_json(self) -> str:
         """With its limits, so that what was fixed stays fixed."""
@@ -191,11 +208,6 @@ def _epsilon(gauge: Gauge, amount: Fraction) -> Fraction:
     if isinstance(gauge, PureGauge) or not amount:
         return amount
     return Fraction(gauge.as_loss(round_up(amount), "add_remove").epsilon(gauge.delta).upper)
-
-
-def _share(gauge: Gauge, limit: Fraction, total: Cost) -> Fraction:
-    measure, slack = (amount * STEP for amount in total.amounts[gauge.label])
-    return max(measure / limit if limit else Fraction(1), slack / gauge.slack if slack else Fraction(0))
 
 
 def _fields(gauge: Gauge) -> dict[str, str | int]:

@@ -18,6 +18,7 @@ from functools import partial
 from dalenius import noise
 from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, QueryFailed
 from dalenius.ledger import Account, Reservation
+from dalenius.ledger.texts import LONGEST_NOTE, shortened
 from dalenius.privacy.unit import Unit
 from dalenius.release import EXACT, Receipt, Release
 from dalenius.tables.answers_cache import Answers, seal
@@ -114,8 +115,9 @@ def _charged(
 
 def _reserved(request: Request, plan: Plan, account: Account) -> Reservation:
     """A reservation; where there is too little left, the refusal names what would fit."""
+    note = shortened(request.asked, LONGEST_NOTE)
     try:
-        return account.reserve(plan.loss, by=request.by, purpose=request.purpose, note=request.asked)
+        return account.reserve(plan.loss, by=request.by, purpose=request.purpose, note=note)
     except BudgetExceeded as refused:
         found = fitting(request, account)
         if found is None:

@@ -122,7 +122,7 @@ def test_spend_reserves_draws_and_commits(place: Any) -> None:
     assert paid is not None
     assert (paid.account, paid.number, paid.hash) == ("people", reserve.number, reserve.hash)
     assert release.receipt.unit == people.unit
-    assert paid.left == "90 % of epsilon 1"
+    assert paid.left == "epsilon 0.9 of epsilon 1"
     assert float(people.spent) == 0.1 and people.ledger.reservations() == []
     assert people.ledger.verify() == 3
 

@@ -8,6 +8,7 @@ import pytest
 
 import dalenius as dp
 from dalenius.errors import InvalidArgument
+from dalenius.ledger import picture
 from dalenius.ledger.picture import FINEST, burn_down
 from dalenius.losses import Pure
 
@@ -55,3 +56,16 @@ def test_it_is_drawn(tmp_path: Path) -> None:
 def test_no_account_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="no account"):
         burn_down([])
+
+
+def test_a_long_account_is_drawn_from_few_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps lie on those of the whole picture, and the ends are the same."""
+    people = dp.Ledger.memory().open("people", unit=dp.Unit("person"), budget=dp.Budget(epsilon=1))
+    for _ in range(60):
+        people.reserve(Pure(0.01), by="ana").forfeit()
+    whole = picture.burn_down([people], against="entries").series[0]
+    monkeypatch.setattr(picture, "PLACES", 12)
+    few = picture.burn_down([people], against="entries").series[0]
+    assert len(few.x) <= 15 < len(whole.x)
+    assert set(zip(few.x, few.y, strict=True)) <= set(zip(whole.x, whole.y, strict=True))
+    assert (few.x[0], few.x[-1], few.y[-1]) == (whole.x[0], whole.x[-1], whole.y[-1])

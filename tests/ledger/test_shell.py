@@ -23,7 +23,7 @@ def test_a_file_and_a_server_are_used_alike(
     assert run("open", "people", "--unit", "person", "--epsilon", "1")[0] == 0
     assert run("charge", "people", "pure(0.25)", "--by", "ana") == (
         0,
-        "entry 2 of people; left: 75 % of epsilon 1\n",
+        "entry 2 of people; left: epsilon 0.75 of epsilon 1\n",
     )
     assert run("charge", "people", "pure(0.8)")[0] == 3
     assert run("allow", "people", "--by", "bo", "--epsilon", "0.1")[0] == 0

@@ -476,3 +476,11 @@ def test_what_is_given_again_says_so_instead_of_what_was_left(visits: str) -> No
     table.sql(BY_WARD, epsilon=0.5)
     again = table.sql(BY_WARD, epsilon=0.5)
     assert "given again, free" in str(again) and "left: " not in str(again)
+
+
+def test_a_question_longer_than_a_note_is_answered(visits: str) -> None:
+    table = opened(visits, ranges={"age": (0, 120)})
+    clauses = " OR ".join(f"age = {number}" for number in range(20, 320))
+    table.sql(f"SELECT COUNT(*) AS visits FROM visits WHERE {clauses}", epsilon=1, by="ana")
+    note = table.account.entries()[1].fields["note"]
+    assert len(note) == 2000 and note.startswith("SELECT COUNT(*)") and note.endswith("…")
