@@ -29,6 +29,8 @@ from dalenius.tables.planning.answers import Answer
 from dalenius.tables.planning.plan import Plan
 from dalenius.tables.progress import progress
 from dalenius.tables.question import Question
+from dalenius.tables.unopened import Unopened
+from dalenius.tables.window_column import settle_time
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Request:
     public_size: int | None = None
     by: str = ""
     purpose: str = ""
+    time: str | None = None
+    """The column of time by which windows of units are cut, where they have any."""
 
     def plan(self) -> Plan:
         """How it is answered, and what that costs."""
@@ -117,6 +121,9 @@ def _reserved(request: Request, plan: Plan, account: Account) -> Reservation:
     """A reservation; where there is too little left, the refusal names what would fit."""
     note = shortened(request.asked, LONGEST_NOTE)
     try:
+        if not (isinstance(account, Unopened) and account.waiting):
+            # One that is opened by this charge has the column in its terms.
+            settle_time(account, request.time)
         return account.reserve(plan.loss, by=request.by, purpose=request.purpose, note=note)
     except BudgetExceeded as refused:
         found = fitting(request, account)

@@ -2,31 +2,35 @@
 
     visits.parquet      visits.ledger, account "visits"
 
-An account belongs to the data, so it is opened under their name as its `source`: the file's name where it
-lies beside the ledger, its path elsewhere, and the column of time where units are windows of time. The first
-charge opens it; the same words, or fewer, find it then, and other words are refused, as a budget that can be
-changed is none.
+An account belongs to the data, so it is opened under their name as its `source`: the name of the file, or the
+pattern of the files, where it lies beside the ledger, its path elsewhere, and the column of time where units
+are windows of time. The first charge opens it; the same words, or fewer, find it then, and other words are
+refused, as a budget that can be changed is none. Nor is a second account opened on files of which some belong
+to another one already, whatever they are called.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InvalidArgument
 from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy.unit import Unit
+from dalenius.tables.sources.identity import file_names, matches
 from dalenius.tables.unopened import Unopened
+from dalenius.tables.window_column import BY, check_time, time_of
 
 ENDINGS = {".gz", ".zst", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".duckdb", ".ddb", ".db"}
 """What is not part of a table's name."""
 Where = str | os.PathLike[str] | Ledger
 """A ledger, or where it is."""
-_PATTERN = set("*?[")
-_BY = ", time "
-"""Between the name of the data and the column of time, where units are windows."""
+_ANY = "account/"
+"""What the name of data that are in no file begins with, before the name of their account: no file's does."""
 
 
 def stem(path: Path) -> str:
@@ -34,16 +38,6 @@ def stem(path: Path) -> str:
     while path.suffix.lower() in ENDINGS:
         path = path.with_suffix("")
     return path.name
-
-
-def file_of(source: object) -> Path | None:
-    """The one file that holds a source; None for frames, servers, connections, patterns of several files."""
-    if not isinstance(source, str | os.PathLike):
-        return None
-    if "://" in os.fspath(source) or _PATTERN & set(os.fspath(source)):
-        return None
-    # A link and what it leads to have one account.
-    return Path(source).resolve()
 
 
 def find_account(
@@ -55,13 +49,29 @@ def find_account(
     account: Account | str | None = None,
     ledger: Where | None = None,
     time: str | None = None,
+    pattern: Path | None = None,
+    files: Collection[object] = (),
 ) -> Account:
-    """The account that answers about a table are charged to; where it is new, its first charge opens it."""
+    """Return the account that a table is charged to; where it is new, its first charge opens it.
+
+    Args:
+        name: That of the table.
+        file: The one file that the data are in, if they are.
+        unit: Who is protected; that of the account where left out.
+        budget: What a new account is opened with.
+        account: An account, or the name of one; that of the file or of the table where left out.
+        ledger: Where the account is; beside the file where left out.
+        time: The column of time, where units have windows.
+        pattern: The pattern that the files match, where the data are in several.
+        files: What tells the files apart that the data are in, as `file_names` has it.
+    """
     if isinstance(account, Account):
         return _given(account, unit, budget, ledger, time)
     where = _where(file, ledger)
     named = account or (name if file is None else stem(file))
-    wanted = _Wanted(named, _label(where, file), unit, budget, time)
+    wanted = _Wanted(
+        named, _label(where, file or pattern), unit, budget, time, frozenset(files), _folder(where)
+    )
     if not isinstance(where, Ledger) and not _there(where):
         return _unopened(wanted, where)
     opened = where if isinstance(where, Ledger) else Ledger(where)
@@ -73,11 +83,6 @@ def find_account(
         raise
 
 
-def time_of(account: Account) -> str | None:
-    """The column of time by which the windows of an account's units are cut, where it was opened for one."""
-    return (account.terms.source or "").partition(_BY)[2] or None
-
-
 @dataclass(frozen=True)
 class _Wanted:
     """The account that is meant: its name, the name of the data, and what it is to be opened with."""
@@ -87,6 +92,9 @@ class _Wanted:
     unit: Unit | None
     budget: Budget | None
     time: str | None
+    files: frozenset[object]
+    folder: Path | None
+    """That of the ledger, where it is a file."""
 
     def terms(self, missing: str) -> tuple[Unit, Budget]:
         """Whom it protects and how much; refused where one is not said."""
@@ -105,13 +113,31 @@ class _Wanted:
     @property
     def source(self) -> str | None:
         """What it is opened under."""
-        windows = self.unit is not None and self.unit.window is not None
-        return f"{self.label}{_BY}{self.time}" if windows and self.label is not None else self.label
+        if self.unit is None or self.unit.window is None:
+            return self.label
+        return f"{self.label or _ANY + self.name}{BY}{self.time}"
 
     def like(self, account: Account) -> _Wanted:
         """With what is not said taken from an account that is open."""
         unit = self.unit or account.unit
         return replace(self, unit=unit, time=self.time or time_of(account))
+
+    def owns(self, account: Account) -> bool:
+        """Whether an account of the same name was opened for these data.
+
+        One without a name of its data was opened before patterns had names, or by hand.
+        """
+        known = _label_of(account)
+        return known == self.label or (known is None and self.label is not None and has_magic(self.label))
+
+    def meets(self, account: Account) -> bool:
+        """Whether some of the files belong to an account."""
+        label = _label_of(account)
+        if label is None or not self.files:
+            return False
+        path = label if self.folder is None else os.path.join(self.folder, label)
+        # A name with such letters in it may be that of a file, or a pattern.
+        return not self.files.isdisjoint(file_names({*matches(path), *glob(path, recursive=True)}))
 
 
 def _given(
@@ -122,11 +148,7 @@ def _given(
             "An account has its own ledger and budget.", remedy="Leave out budget and ledger."
         )
     _check_unit(account, unit)
-    by = time_of(account)
-    if by and time not in (None, by):
-        raise InvalidArgument(
-            f"The account {account.name} is for windows by {by}.", remedy=f"Pass time={by!r}."
-        )
+    check_time(account, time)
     return account
 
 
@@ -163,27 +185,42 @@ def _path(where: Where) -> Path | None:
     return None if "://" in os.fspath(where) else Path(where)
 
 
-def _label(where: Where, file: Path | None) -> str | None:
-    """The name of the data: that of the file where it lies beside the ledger, else its path."""
-    if file is None:
-        return None
+def _folder(where: Where) -> Path | None:
     path = _path(where)
-    return file.name if path is not None and path.resolve().parent == file.parent else str(file)
+    return None if path is None else path.resolve().parent
+
+
+def _label(where: Where, path: Path | None) -> str | None:
+    """The name of the data: that of the file or pattern where it lies beside the ledger, else its path."""
+    if path is None:
+        return None
+    return path.name if _folder(where) == path.parent else str(path)
+
+
+def _label_of(account: Account) -> str | None:
+    """The name of the data that an account was opened for, without the column of time."""
+    source = account.terms.source
+    if source is None:
+        return None
+    label = source.rpartition(BY)[0] if account.unit.window is not None and BY in source else source
+    return None if label.startswith(_ANY) else label
 
 
 def _found(ledger: Ledger, wanted: _Wanted) -> Account:
     known = {account.name: account for account in ledger.accounts()}
     own = known.get(wanted.name)
-    wanted = wanted if own is None else wanted.like(own)
-    for other in known.values():
-        _check_source(other, wanted)
     if own is None:
+        _check_new(wanted, known.values())
         return _unopened(wanted, ledger, tuple(known.values()))
+    _check_own(own, wanted.like(own))
+    wanted = wanted.like(own)
+    for other in known.values():
+        _check_other(other, wanted)
     if wanted.budget is None:
         _check_unit(own, wanted.unit)
         return own
     unit, budget = wanted.terms(f"account {wanted.name}")
-    return ledger.open(wanted.name, unit=unit, budget=budget, source=wanted.source)
+    return ledger.open(wanted.name, unit=unit, budget=budget, source=own.terms.source)
 
 
 def _unopened(wanted: _Wanted, where: Where, others: tuple[Account, ...] = ()) -> Unopened:
@@ -193,8 +230,7 @@ def _unopened(wanted: _Wanted, where: Where, others: tuple[Account, ...] = ()) -
 
     def opening() -> Account:
         ledger = where if isinstance(where, Ledger) else Ledger(where)
-        for other in ledger.accounts():
-            _check_source(other, wanted)
+        _check_new(wanted, ledger.accounts())
         return ledger.open(wanted.name, **terms)
 
     def exists() -> bool:
@@ -208,15 +244,34 @@ def _unopened(wanted: _Wanted, where: Where, others: tuple[Account, ...] = ()) -
     return Unopened(opening, exists, name=wanted.name, path=_path(where), others=others, **terms)
 
 
-def _check_source(account: Account, wanted: _Wanted) -> None:
-    """One account for the same data, and the same data for one account."""
-    name, known, source = wanted.name, account.terms.source, wanted.source
-    if account.name == name and known != source:
+def _check_new(wanted: _Wanted, accounts: Iterable[Account]) -> None:
+    """Refuse data of which some have an account already; somebody may have opened this one meanwhile."""
+    for account in accounts:
+        if account.name == wanted.name:
+            _check_own(account, wanted)
+            continue
+        _check_other(account, wanted)
+        if wanted.meets(account):
+            raise InvalidArgument(
+                f"Some of these data have an account already: {account.name}.",
+                remedy=f"Pass account=ledger.account({account.name!r}), which is for all of them.",
+            )
+
+
+def _check_own(account: Account, wanted: _Wanted) -> None:
+    """Refuse an account of other data, or of windows by another column."""
+    if not wanted.owns(account):
         raise InvalidArgument(
-            f"The account {name} belongs to {known or 'other data'}, not to {source or 'these'}.",
-            remedy=f"Pass account=ledger.account({name!r}) where they are about the same units.",
+            f"The account {account.name} belongs to {_label_of(account) or 'other data'}, not to "
+            f"{wanted.label or 'these'}.",
+            remedy=f"Pass account=ledger.account({account.name!r}) where they are about the same units.",
         )
-    if account.name != name and known is not None and known.split(_BY)[0] == wanted.label:
+    check_time(account, wanted.time)
+
+
+def _check_other(account: Account, wanted: _Wanted) -> None:
+    """Refuse data that have an account of another name."""
+    if account.name != wanted.name and wanted.label is not None and _label_of(account) == wanted.label:
         raise InvalidArgument(
             f"These data have an account already: {account.name}.", remedy=f"Pass account={account.name!r}."
         )

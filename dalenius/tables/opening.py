@@ -20,14 +20,16 @@ from dalenius.tables.arguments import (
     check_types,
     check_unit,
 )
-from dalenius.tables.beside import Where, file_of, find_account, stem, time_of
+from dalenius.tables.beside import Where, find_account, stem
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.engines.spark import is_spark, open_spark
 from dalenius.tables.rows import KeyPart
 from dalenius.tables.schema import End, Private, Public, Schema, folded
 from dalenius.tables.sources.ibis_tables import behind, is_ibis
+from dalenius.tables.sources.identity import file_of, pattern_of
 from dalenius.tables.sources.servers import in_database, is_server, short
 from dalenius.tables.table import Table
+from dalenius.tables.window_column import time_of
 
 Others = Mapping[str, Any] | Sequence[str]
 """Other tables: sources by name, or only the names of those in the same database."""
@@ -85,8 +87,17 @@ def table(
         undo.callback(engine.close)
         # A file that cannot be read is said to be so before anything is asked of whoever names it.
         _columns(engine, named, named)
+        _check_apart(engine, [named, *others], seen)
         charged = find_account(
-            named, file, unit=unit, budget=budget, account=account, ledger=ledger, time=time
+            named,
+            file,
+            unit=unit,
+            budget=budget,
+            account=account,
+            ledger=ledger,
+            time=time,
+            pattern=pattern_of(source),
+            files=_files(engine),
         )
         if not isinstance(account, Account) and not isinstance(ledger, Ledger):
             undo.callback(charged.ledger.close)
@@ -95,6 +106,27 @@ def table(
         schema = _schema(engine, facts, who, by_time, rows_per_unit, others, seen)
         undo.pop_all()
     return Table(engine, schema, charged, unit=who, by=by, public_size=public_size)
+
+
+def _files(engine: Engine) -> frozenset[object]:
+    """The files that the data are in, as far as that is known."""
+    from dalenius.tables.engines.duckdb import DuckdbEngine
+
+    return engine.files() if isinstance(engine, DuckdbEngine) else frozenset()
+
+
+def _check_apart(engine: Engine, private: Sequence[str], public: Collection[str]) -> None:
+    """Refuse a public table that is a private one by another name: what it holds would be free."""
+    for name in (*private, *public):
+        # What cannot be opened is said to be so first.
+        _columns(engine, name, private[0])
+    for name in public:
+        for other in private:
+            if engine.same(other, name):
+                raise InvalidArgument(
+                    f"The public table {name} has the same data as the private table {other}.",
+                    remedy="Leave it out of public, and name as public only what everybody may see.",
+                )
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from dalenius.tables.builder import Agg, Query
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.explanation import Explanation
 from dalenius.tables.question import Question
-from dalenius.tables.schema import Schema
+from dalenius.tables.schema import Private, Schema, folded
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
@@ -81,6 +81,13 @@ class Table(Askable):
     def columns(self) -> Mapping[str, str]:
         """Its columns in order, with their types."""
         return dict(self.schema.tables[0].columns)
+
+    @property
+    def _time(self) -> str | None:
+        """The column of time by which windows of units are cut, as the table spells it."""
+        main = self.schema.tables[0]
+        time = main.time if isinstance(main, Private) and self.unit.window is not None else None
+        return None if time is None else next(name for name in main.columns if folded(name) == folded(time))
 
     # Asking.
 
@@ -181,6 +188,7 @@ class Table(Askable):
             public_size=self._public_size,
             by=self._by if by is None else by,
             purpose=purpose,
+            time=self._time,
         )
 
     @property

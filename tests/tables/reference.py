@@ -340,6 +340,10 @@ class ReferenceEngine:
         """The rows given, or those that `evaluate` makes."""
         yield ReferenceLoaded(self._evaluate(rows) if self._evaluate else self.data, rows)
 
+    def same(self, table: str, other: str) -> bool:
+        """There is one table."""
+        return table == other
+
     def public(self, sql: str) -> list[dict[str, Any]]:
         """There are no public tables here."""
         return []

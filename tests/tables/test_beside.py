@@ -11,8 +11,10 @@ import dalenius as dp
 from dalenius.errors import BudgetExceeded, InvalidArgument
 from dalenius.ledger import Account
 from dalenius.losses import Pure
-from dalenius.tables.beside import file_of, find_account, stem, time_of
+from dalenius.tables.beside import find_account, stem
+from dalenius.tables.sources.identity import file_of
 from dalenius.tables.unopened import Unopened
+from dalenius.tables.window_column import time_of
 
 PATIENT = dp.Unit("patient", column="patient_id")
 BUDGET = dp.Budget(epsilon=3, delta=1e-9)
@@ -95,7 +97,7 @@ def test_an_account_that_is_given_keeps_its_windows(visits: Path) -> None:
     weeks = replace(PATIENT, window="week")
     account = beside(visits, unit=weeks, time="admitted")
     assert find_account("visits", visits, unit=weeks, account=account, time="admitted") is account
-    with pytest.raises(InvalidArgument, match="windows by admitted"):
+    with pytest.raises(InvalidArgument, match="windows of time by admitted"):
         find_account("visits", visits, unit=weeks, account=account, time="discharged")
 
 

@@ -20,6 +20,7 @@ from dalenius.tables.engines.reading import read
 from dalenius.tables.engines.types import kind_of
 from dalenius.tables.rows import Rows
 from dalenius.tables.sources.folder import Folder
+from dalenius.tables.sources.identity import Origin
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,6 +42,12 @@ class Source(Protocol):
 
     def version(self) -> str:
         """What changes when the data may have."""
+
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """Where the rows of one of its tables are; of a table that is not its own, nowhere."""
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """What tells the files apart that its tables are in, as far as that is known."""
 
 
 class DuckdbEngine:
@@ -98,6 +105,21 @@ class DuckdbEngine:
             rows = read(cursor, lambda: cursor.execute(sql).fetchall())
             names = [str(column[0]) for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def same(self, table: str, other: str) -> bool:
+        """See `Engine`: by files, by tables of one database, or by memory."""
+        with self.cursor() as cursor:
+            return read(cursor, lambda: self._origin(cursor, table).meets(self._origin(cursor, other)))
+
+    def files(self) -> frozenset[object]:
+        """What tells the files apart that the first source is in, as far as that is known."""
+        with self.cursor() as cursor:
+            return read(cursor, lambda: self.sources[0].files(cursor))
+
+    def _origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        found = [source.origin(cursor, table) for source in self.sources]
+        names = frozenset[object]().union(*(one.names for one in found))
+        return Origin(names, tuple(stretch for one in found for stretch in one.memory))
 
     def close(self) -> None:
         """Let go of the source, and remove what was written on the way."""

@@ -140,5 +140,8 @@ class Engine(Protocol):
     def public(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query on public tables."""
 
+    def same(self, table: str, other: str) -> bool:
+        """Whether two names stand for the same rows, or for some that are the same; no data is read."""
+
     def close(self) -> None:
         """Let go of the source."""

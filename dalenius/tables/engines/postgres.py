@@ -36,6 +36,13 @@ SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text, current_da
 """
 """On a replica a snapshot does not name all that it leaves out, so how far it is tells it from others."""
 
+_KIN = """
+WITH RECURSIVE
+  below(oid) AS (SELECT {0}::oid UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = oid),
+  above(oid) AS (SELECT {0}::oid UNION SELECT inhparent FROM pg_inherits JOIN above ON inhrelid = oid)
+SELECT oid::bigint FROM below UNION SELECT oid::bigint FROM above
+"""
+
 
 class PostgresEngine:
     """Tables of one database, by the names that questions have for them; made by `sources.open_source`."""
@@ -85,6 +92,13 @@ class PostgresEngine:
             rows = read(lambda: cursor.execute(f"SELECT * FROM {source} AS r", prepare=False).fetchall())
             names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def same(self, table: str, other: str) -> bool:
+        """See `Engine`: one relation, or one that is a partition or a child of the other."""
+        one, two = self._tables[table], self._tables[other]
+        with _quietly() as open_now:
+            kin = self._uncharged(lambda: _kin(open_now.enter_context(self._server.transaction()), one.oid))
+        return two.oid in kin
 
     def close(self) -> None:
         """Nothing is held between questions; a connection that was handed in is its owner's to close."""
@@ -139,6 +153,11 @@ class PostgresEngine:
         with suppress(QueryFailed):
             return read(work)
         raise self._server.refusal()
+
+
+def _kin(cursor: Cursor[Any], oid: int) -> set[int]:
+    """A relation with all that are below and above it: rows of a partition are those of the whole."""
+    return {int(row[0]) for row in cursor.execute(_KIN.format(oid), prepare=False).fetchall()}
 
 
 @contextmanager

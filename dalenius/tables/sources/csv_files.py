@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument, QueryFailed
+from dalenius.tables.schema import folded
+from dalenius.tables.sources.identity import Origin, file_names
 from dalenius.tables.sources.kinds import literal, quoted, version
 from dalenius.tables.sources.texts import cell, check_types, guess
 
@@ -71,6 +73,14 @@ class Csv:
     def version(self) -> str:
         """Its name, how its cells are read, and its files."""
         return version((self.name, self.delimiter, self.columns), self.paths)
+
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """See `Source`: its files."""
+        return Origin(self.files(cursor)) if folded(table) == folded(self.name) else Origin()
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """See `Source`."""
+        return file_names(self.paths)
 
     def _check(self) -> None:
         wanted = self.delimiter, tuple(name for name, _ in self.columns)

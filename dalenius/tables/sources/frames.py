@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.schema import folded
+from dalenius.tables.sources.identity import Origin, memory_of
 from dalenius.tables.sources.kinds import quoted, valid
 from dalenius.tables.sources.texts import cell, check_types, guess
 
@@ -68,6 +70,16 @@ class Frame:
         cells += [f"{valid(quoted(name))} AS {quoted(name)}" for name in names]
         shown = f"* REPLACE ({', '.join(cells)})" if cells else "*"
         cursor.execute(f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT {shown} FROM {quoted(hidden)}")
+
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """See `Source`: the frame itself, and the memory that it shares with others."""
+        if folded(table) != folded(self.name):
+            return Origin()
+        return Origin(frozenset([("frame", id(self.frame))]), memory_of(self.frame))
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """See `Source`."""
+        return frozenset()
 
     def texts(self, most: int | None = None) -> Any:
         """The frame, or its first rows, with texts in place of objects."""

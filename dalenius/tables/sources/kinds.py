@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.schema import folded
+from dalenius.tables.sources.identity import Origin, file_names
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -67,6 +69,14 @@ class Parquet:
         """Its name, and its files."""
         return version((self.name, "parquet"), self.paths)
 
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """See `Source`: its files."""
+        return Origin(self.files(cursor)) if folded(table) == folded(self.name) else Origin()
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """See `Source`."""
+        return file_names(self.paths)
+
 
 @dataclass(frozen=True)
 class Database:
@@ -102,6 +112,14 @@ class Database:
         """Its tables by name, and the file, with what DuckDB has yet to write into it."""
         return version((self.tables, self.alias), [self.path, f"{self.path}.wal"])
 
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """See `Source`: a table of its file."""
+        return _origin(self.files(cursor), table, self.tables, self.alias)
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """See `Source`."""
+        return file_names([self.path])
+
 
 def choose(tables: Sequence[str], name: str | None, table: str | None) -> tuple[str, str] | None:
     """The name that is wanted for one of the tables, where it is not that table's own."""
@@ -124,6 +142,26 @@ class Shared:
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
         """Make the tables visible, and give one its name."""
+        database, schema, tables = self._tables(cursor)
+        alias = choose(tables, self.name, self.table)
+        named = {table: table for table in tables} | dict([alias] if alias else [])
+        _show(cursor, named, database, schema, read=valid)
+
+    def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
+        """See `Source`: a table of its database."""
+        database, schema, tables = self._tables(cursor)
+        known = self.files(cursor) or frozenset([database])
+        return _origin(known, table, tables, choose(tables, self.name, self.table), schema)
+
+    def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
+        """See `Source`: the file of the database that the connection works in, if it has one."""
+        listed = cursor.execute(
+            "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+        ).fetchall()
+        return file_names(str(path) for (path,) in listed if path)
+
+    def _tables(self, cursor: DuckDBPyConnection) -> tuple[str, str, list[str]]:
+        """The database and the schema that the connection works in, and the tables there."""
         ((database, schema),) = cursor.execute("SELECT current_database(), current_schema()").fetchall()
         listed = cursor.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_catalog = ? AND table_schema = ?",
@@ -131,13 +169,26 @@ class Shared:
         ).fetchall()
         tables = [str(row[0]) for row in listed]
         check_tables(tables)
-        alias = choose(tables, self.name, self.table)
-        named = {table: table for table in tables} | dict([alias] if alias else [])
-        _show(cursor, named, database, schema, read=valid)
+        return str(database), str(schema), tables
 
     def version(self) -> str:
         """Never the same, as nobody tells when a table of the connection changes."""
         return uuid4().hex
+
+
+def _origin(
+    files: frozenset[object],
+    table: str,
+    tables: Sequence[str],
+    alias: tuple[str, str] | None,
+    schema: str = "main",
+) -> Origin:
+    """A table of a database by the name that questions have for it."""
+    named = {folded(name): name for name in tables}
+    if alias is not None:
+        named[folded(alias[0])] = alias[1]
+    own = named.get(folded(table))
+    return Origin() if own is None else Origin(frozenset((file, schema, folded(own)) for file in files))
 
 
 RESERVED = "dalenius_"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from glob import glob
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from dalenius.tables.engines.duckdb import ROOM, DuckdbEngine, Source
 from dalenius.tables.sources.csv_files import Csv
 from dalenius.tables.sources.folder import Folder
 from dalenius.tables.sources.frames import frame_of
+from dalenius.tables.sources.identity import matches
 from dalenius.tables.sources.kinds import Database, Parquet, Shared, check_columns, check_tables, literal
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _paths(pattern: str) -> tuple[str, ...]:
             remedy="Begin that of a PostgreSQL server so; read other data in a connection of DuckDB, as a "
             "view, and pass that: docs/engines.md shows how.",
         )
-    found = [pattern] if os.path.exists(pattern) else sorted(glob(pattern, recursive=True))
+    found = matches(pattern)
     if not found and _SETTING.search(pattern):
         # Not repeated either.
         raise InvalidArgument(
@@ -170,7 +171,13 @@ def _paths(pattern: str) -> tuple[str, ...]:
         )
     if not found:
         raise InvalidArgument(f"There is no file {pattern}.", remedy="Check the path.")
-    return tuple(os.path.abspath(path) for path in found)
+    paths = tuple(os.path.abspath(path) for path in found)
+    if any(has_magic(path) for path in paths):
+        # DuckDB would take the name for a pattern, and read what matches it.
+        raise InvalidArgument(
+            "The path of a file has *, ? or [ in it, by which patterns are told.", remedy="Rename it first."
+        )
+    return paths
 
 
 def _kind(path: str) -> str:

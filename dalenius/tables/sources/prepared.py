@@ -104,6 +104,10 @@ class PreparedEngine:
         """See `Engine`."""
         return self._engine.version()
 
+    def same(self, table: str, other: str) -> bool:
+        """See `Engine`."""
+        return self._engine.same(table, other)
+
     def public(self, sql: str) -> list[dict[str, Any]]:
         """See `Engine`."""
         return self._engine.public(sql)

@@ -243,3 +243,42 @@ def test_what_the_planner_knows_beforehand_does_not_fail(visits: Base, constant:
         query = f"SELECT SUM({form}) FROM (SELECT patient, age, {constant} AS z FROM visits) AS s"
         with engine.load(ask(query, schema).rows) as loaded:
             loaded.magnitudes(0)
+
+
+@pytest.mark.parametrize("way", ["address", "connection", "account", "by hand"])
+def test_one_account_has_windows_by_one_column(base: Base, tmp_path: Path, way: str) -> None:
+    base.owner.execute(
+        "CREATE TABLE visits AS SELECT i % 9 AS patient, DATE '2024-01-01' + i AS admitted,"
+        " DATE '2024-01-01' + 7 * i AS billed FROM generate_series(1, 90) AS made (i)"
+    )
+    weeks = dp.Unit("patient", column="patient", window="week")
+    source = base.owner if way == "connection" else base.url()
+    options: dict[str, Any] = {"unit": weeks, "budget": BUDGET, "ledger": tmp_path / "a.ledger"}
+    if way == "by hand":
+        account = dp.Ledger(tmp_path / "a.ledger").open("weeks", unit=weeks, budget=BUDGET)
+        options = {"unit": weeks, "account": account}
+    first = dp.table(source, table="visits", time="admitted", **options)
+    first.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    if way == "account":
+        options = {"account": first.account}
+    with pytest.raises(InvalidArgument, match="time by admitted"):
+        dp.table(source, table="visits", time="billed", **options).sql(
+            "SELECT COUNT(*) AS n FROM visits", epsilon=1
+        )
+    assert [entry.event for entry in first.account.entries()].count("reserve") == 1
+
+
+@pytest.mark.parametrize(
+    "public", [["visits"], ["public.visits"], {"keys": "visits"}, {"keys": '"visits"'}, {"keys": "VISITS"},
+               ["visits_1"], ["whole"], {"keys": "public.whole"}]
+)  # fmt: skip
+def test_a_private_table_is_not_public_as_well(base: Base, tmp_path: Path, public: Any) -> None:
+    """Nor is a partition of it, or what it is a partition of."""
+    base.owner.execute("CREATE TABLE whole (patient int, ward text) PARTITION BY LIST (ward)")
+    base.owner.execute("CREATE TABLE visits PARTITION OF whole FOR VALUES IN ('A') PARTITION BY LIST (ward)")
+    base.owner.execute("CREATE TABLE visits_1 PARTITION OF visits FOR VALUES IN ('A')")
+    base.owner.execute("CREATE TABLE wards (ward text)")
+    with pytest.raises(InvalidArgument, match="same data"):
+        opened(base.url(), tmp_path, "visits", name="private", public=public)
+    assert not (tmp_path / "a.ledger").exists()
+    opened(base.url(), tmp_path, "visits", name="private", public=["wards"]).close()

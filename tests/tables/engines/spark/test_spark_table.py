@@ -173,3 +173,38 @@ def test_keys_reach_spark_as_they_are(spark: Any) -> None:
         listed = SparkWords(dialect_of("spark")).listed([("integer", range(len(values))), (kind, values)])
         found = session.sql(f"SELECT * FROM {listed} AS a(place, k) ORDER BY place").collect()
         assert [repr(row.k) for row in found] == [repr(value) for value in values]
+
+
+def test_one_account_has_windows_by_one_column(spark: Any, tmp_path: Path) -> None:
+    data = spark.sql(
+        "SELECT id % 9 AS patient, date_add(DATE '2024-01-01', CAST(id AS INT)) AS admitted,"
+        " date_add(DATE '2024-01-01', CAST(7 * id AS INT)) AS billed FROM range(90)"
+    )
+    options: dict[str, Any] = {
+        "unit": Unit("patient", column="patient", window="week"),
+        "budget": dp.Budget(epsilon=10, delta=1e-5),
+        "ledger": tmp_path / "l",
+        "name": "visits",
+    }
+    first = dp.table(data, time="admitted", **options)
+    first.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    with pytest.raises(InvalidArgument, match="time by admitted"):
+        dp.table(data, time="billed", **options)
+    with pytest.raises(InvalidArgument, match="time by admitted"):
+        dp.table(data, time="billed", name="visits", account=first.account)
+    first.close()
+
+
+def test_a_private_table_is_not_public_as_well(spark: Any, tmp_path: Path) -> None:
+    spark.sql(VISITS).write.mode("overwrite").saveAsTable("visits_stored")
+    try:
+        stored = spark.table("visits_stored")
+        for public in (["visits_stored"], {"keys": stored}, {"keys": spark.table("default.visits_stored")}):
+            with pytest.raises(InvalidArgument, match="same data"):
+                table(spark, tmp_path, table="default.visits_stored", name="visits", public=public)
+            with pytest.raises(InvalidArgument, match="same data"):
+                table(stored, tmp_path, name="visits", public=public)
+        wards = spark.sql("SELECT 'A' AS ward")
+        table(stored, tmp_path, name="visits", public={"wards": wards}).close()
+    finally:
+        spark.sql("DROP TABLE visits_stored")
