@@ -139,6 +139,27 @@ def speed(repeats: int) -> list[tuple[str, ...]]:
     return rows
 
 
+def worst_step() -> list[tuple[str, ...]]:
+    """How long the last number of n takes where floats leave it open: from its block, and from step 0."""
+    from dalenius.noise.stream import StreamKey
+    from dalenius.streams import ContinualSum
+
+    rows = []
+    for n in HORIZONS:
+        running = ContinualSum.designed(horizon=n, scale=Fraction(10)).blocks(StreamKey.fresh(), 1)
+        last, row = divmod(n - 1, running.steps)
+        for _ in range(last):
+            running.next()
+        cells, places = (part[: row + 1] for part in (running.cells(last), running.places(last)))
+        block = seconds(partial(running._from_block, row, 0, cells, places), 5)
+        start = time.process_time()
+        first = running._exact(n - 1, 0)
+        before = time.process_time() - start
+        assert running._from_block(row, 0, cells, places) == first == running.next()[row, 0]
+        rows.append((f"{n:,}", f"{1e3 * before:.1f}", f"{1e3 * block:.2f}", f"{before / block:.0f}"))
+    return rows
+
+
 def opendp(repeats: int) -> str:
     """A tree of noisy counts, made at once for a stream that has ended."""
     if find_spec("opendp") is None:
@@ -222,6 +243,10 @@ def report(repeats: int) -> str:
         "## Speed",
         "`settled` are the numbers that floats left open, and balls decided, in a stream.",
         table(("what", "size", "a second", "settled"), speed(repeats)),
+        "## The worst step",
+        "About one number in a million is left open by floats. Milliseconds to settle the last of so many, "
+        "made again\nfrom the first step on in balls, and from the start of its block in fixed point.",
+        table(("step", "from the first step", "from its block", "ratio"), worst_step()),
         "## Peers",
         f"{opendp(repeats)}\n\n{jax_privacy()}",
     ]

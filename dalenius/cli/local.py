@@ -13,6 +13,7 @@ import typer
 from dalenius.cli.output import emit_json, exact
 from dalenius.display import harmless
 from dalenius.errors import InvalidArgument
+from dalenius.privacy import numbers
 
 if TYPE_CHECKING:
     from dalenius.local import FrequencyOracle, Randomizer
@@ -92,12 +93,17 @@ def estimate(
         tuple[str, str] | None, typer.Option(help="A ledger, and its account that pays for one report each.")
     ] = None,
     by: Annotated[str, typer.Option(help="With --charge: who asks.")] = "",
+    forged: Annotated[
+        str, typer.Option(help="The most that a fraction of forged reports may be, such as 0.01.")
+    ] = "0",
     top: Top = 20,
     json: Json = False,
 ) -> None:
     """Add reports up, and print the share of each item with its error bar."""
     from dalenius.cli.ledger import existing
 
+    # Read before anything is charged.
+    part = numbers.probability(exact(forged, "forged"), "forged")
     names = _names(items)
     oracle = _oracle(names, domain, epsilon, protocol, bits)
     collected = oracle.estimator()
@@ -109,7 +115,7 @@ def estimate(
         if charge is not None:
             account = still_open.enter_context(existing(charge[0])).account(charge[1])
             collected = oracle.estimator(account, by=by, purpose="local estimate").merge(collected)
-        _show(collected.estimate(), names, top, json)
+        _show(collected.estimate(forged=part), names, top, json)
 
 
 @app.command()

@@ -142,8 +142,27 @@ class BitFlips(FrequencyOracle, kind="bit_flips"):
         """The ones of its bit."""
         return tally[1::2]
 
-    def estimates(self, tally: Ints, count: int) -> Estimates:
-        """Of those who drew a bucket, the share whose value falls there."""
+    def forged_shift(self, forged: Number) -> float:
+        """Return by how much forged reports can move an estimated share, at most.
+
+        Forged reports may all have drawn one bucket, which honest devices draw with probability d/k. So with
+        a fraction g of forged reports, g/(g + (1 − g)·d/k) of those of a bucket are forged, where honest
+        devices draw it as often as is expected; and they move its share by at most that over p − q.
+
+        Args:
+            forged: The fraction of all reports that is forged.
+        """
+        part, (p, q) = numbers.probability(forged, "forged"), self.support
+        return float(part / (part + (1 - part) * self.drawn) / (p - q))
+
+    def estimates_despite(self, tally: Ints, count: int, forged: int) -> Estimates:
+        """Return, of those who drew a bucket, the share whose value falls there.
+
+        Args:
+            tally: The sum of the reports.
+            count: How many reports there are.
+            forged: How many of them are forged, at most.
+        """
         p, q = map(float, self.support)
         ones, drawn = tally[1::2], tally[1::2] + tally[::2]
         chance = np.where(drawn, ones / np.maximum(drawn, 1), q)
@@ -152,17 +171,18 @@ class BitFlips(FrequencyOracle, kind="bit_flips"):
         # Where nobody reported, zero is off by at most one.
         variance, none = np.where(drawn, variance, 1.0), int(np.count_nonzero(drawn == 0))
         notes = (f"nobody drew {none} of the buckets: any share of theirs may be",) if none else ()
-        return shares_table((chance - q) / (p - q), self._ends(ones, drawn, count), variance, notes)
+        low, high, open_ = self._ends(ones, drawn, count, forged)
+        return shares_table((chance - q) / (p - q), (low, high), variance, (*notes, *intervals.doubts(open_)))
 
-    def _ends(self, ones: Ints, drawn: Ints, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(
+        self, ones: Ints, drawn: Ints, count: int, forged: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
         p, q = map(float, self.support)
         if self.chosen == self.domain:
-            return intervals.share(ones, count, p, q, ALPHA)
-        ends = intervals.mean_chance(ones, drawn, FIRST * ALPHA)
-        low, high = (np.clip((end - q) / (p - q), 0, 1) * drawn for end in ends)
-        first, last = np.ceil(low - 1e-6).astype(np.int64), np.floor(high + 1e-6).astype(np.int64)
-        least, most = intervals.trials(first, last, count, float(self.drawn), (1 - FIRST) * ALPHA)
-        return least / count, most / count
+            return intervals.share(ones, count, p, q, ALPHA, forged=forged)
+        return intervals.in_part(
+            ones, drawn, count, (p, q), float(self.drawn), (FIRST * ALPHA, (1 - FIRST) * ALPHA), forged
+        )
 
     def variance(self, share: Number = 0, *, users: int = 1) -> float:
         """At most, for as many who drew the bucket as are expected."""

@@ -6,6 +6,7 @@ and decoded the fastest, and of these the one of the shortest reports.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,12 +43,32 @@ class Choice:
     considered: tuple[tuple[str, float, int], ...]
 
 
-def choose(domain: int, epsilon: Number, *, bits: int | None = None) -> Choice:
-    """The least variance of a share that is the mean of all, within so many bits."""
+def choose(
+    domain: int, epsilon: Number, *, bits: int | None = None, most_shift: Number | None = None
+) -> Choice:
+    """Return the oracle of the least variance of a share that is the mean of all.
+
+    Args:
+        domain: The number of items.
+        epsilon: What a report may cost.
+        bits: The most bits of a report.
+        most_shift: The most that a fraction of forged reports may move a share, over that fraction.
+    """
     many, limit = read_domain(domain, "domain"), numbers.epsilon(epsilon)
     most = None if bits is None else numbers.count(bits, "bits")
     made = {name: _made(make, many, limit) for name, make in ORACLES.items()}
     there = {name: one for name, one in made.items() if one is not None}
+    if most_shift is not None:
+        shifts = {name: one.forged_shift(1) for name, one in there.items()}
+        shift = float(numbers.positive(most_shift, "most_shift"))
+        there = {name: one for name, one in there.items() if shifts[name] <= shift}
+        if not there:
+            least_shift = math.ceil(100 * min(shifts.values())) / 100
+            raise InvalidArgument(
+                f"With every oracle forged reports can move a share by more than {shift:g} times their "
+                "fraction.",
+                remedy=f"Allow most_shift={least_shift:g}, or a larger epsilon.",
+            )
     considered = tuple((name, one.variance(1 / many), one.bits) for name, one in there.items())
     fits = [(name, v, b) for name, v, b in considered if most is None or b <= most]
     if not fits:

@@ -74,10 +74,22 @@ class DuchiResponse(NumberRandomizer, kind="duchi_response"):
         """By how many bits are 1."""
         return self.of_ones(tally[1:], count)
 
-    def of_ones(self, ones: Ints, count: int) -> Estimates:
+    def estimates_despite(self, tally: Ints, count: int, forged: int) -> Estimates:
+        """Return the mean of honest numbers, by the theorem on forged reports in `intervals`.
+
+        Args:
+            tally: The sum of the reports.
+            count: How many reports there are.
+            forged: How many of them are forged, at most.
+        """
+        return self.of_ones(tally[1:], count, forged)
+
+    def of_ones(self, ones: Ints, count: int, forged: int = 0) -> Estimates:
         """By how many of so many bits are 1; an entry for each survey."""
-        reach = float(self.points[1])
-        low, high = ((2 * end - 1) * reach for end in intervals.mean_chance(ones, count, frequency.ALPHA))
+        reach, honest = float(self.points[1]), max(count - forged, 0)
+        least = intervals.mean_chance(np.maximum(ones - forged, 0), honest, frequency.ALPHA)[0]
+        most = intervals.mean_chance(np.minimum(ones, honest), honest, frequency.ALPHA)[1]
+        low, high = ((2 * end - 1) * reach for end in (least, most))
         mean = (2 * ones / count - 1) * reach
         # Everybody may be at the mean: the most that the variance can be.
         variance = (reach**2 - np.clip(mean, -1, 1) ** 2) / count

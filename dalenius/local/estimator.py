@@ -23,6 +23,8 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local.reports import HEAD, VERSION, Reports, check_format, read_head
 from dalenius.mechanisms.above_threshold import unpaid, whom_for
 from dalenius.mechanisms.mechanism import Payer, Stamp
+from dalenius.privacy import numbers
+from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 
@@ -143,14 +145,24 @@ class Estimator:
         if self.count + count > MOST_REPORTS:
             raise _too_many()
 
-    def estimate(self) -> Release:
-        """What the reports tell, with variances and error bars."""
+    def estimate(self, *, forged: Number = 0) -> Release:
+        """Return what the reports tell, with variances and confidence intervals.
+
+        With `forged`, a public upper bound on the fraction of reports that are forged, intervals are for what
+        honest people have: they hold it whatever the forged reports are, as long as devices can make them
+        (`intervals`). Estimates and variances stay as they are.
+
+        Raises:
+            NotSound: The randomizer has no bound on what forged reports can do.
+        """
         self.check()
+        part = numbers.probability(forged, "forged")
         if not self.count:
             raise InvalidArgument("There are no reports.", remedy="Add at least one report.")
-        found = self.randomizer.estimates(self.tally, self.count)
+        found = self.randomizer.estimates_despite(self.tally, self.count, int(part * self.count))
         released = self.randomizer.released(found, self.unit, tainted=self.tainted)
-        return self._stamp(released.bounded(f"{self.count} reports"))
+        said = f", of which at most a fraction of {float(part):g} is forged" if part else ""
+        return self._stamp(released.bounded(f"{self.count} reports{said}"))
 
     def _stamp(self, release: Release) -> Release:
         """With the charge on its receipt, where there is one."""

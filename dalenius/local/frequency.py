@@ -105,15 +105,40 @@ class FrequencyOracle(Randomizer):
 
     def estimates(self, tally: Ints, count: int) -> Estimates:
         """The share of each item."""
-        return self.shares(self.supporters(tally), count)
+        return self.estimates_despite(tally, count, 0)
 
-    def shares(self, counts: Ints, count: int, *notes: str) -> Estimates:
+    def estimates_despite(self, tally: Ints, count: int, forged: int) -> Estimates:
+        """Return the share of each item, with intervals for the share among honest reports.
+
+        Args:
+            tally: The sum of the reports.
+            count: How many reports there are.
+            forged: How many of them are forged, at most.
+        """
+        return self.shares(self.supporters(tally), count, forged=forged)
+
+    def forged_shift(self, forged: Number) -> float:
+        """Return by how much forged reports can move an estimated share, at most.
+
+        Theorem. A report adds w/n to the estimate of a share, w = (s − q)/(p − q) with s = 1 where it
+        supports the item, else 0. So replacing a fraction g of all reports, by any that a device can make and
+        in view of all others, moves the estimate by at most g/(p − q). It is attained where reports that do
+        not support the item are replaced by reports that do. A person's own report moves it by as much.
+
+        Args:
+            forged: The fraction of all reports that is forged.
+        """
+        p, q = self.support
+        return float(numbers.probability(forged, "forged") / (p - q))
+
+    def shares(self, counts: Ints, count: int, *notes: str, forged: int = 0) -> Estimates:
         """By how many of so many reports support each item."""
         p, q = map(float, self.support)
         share = (counts / count - q) / (p - q)
         held = np.clip(share, 0, 1)
         variance = (held * p * (1 - p) + (1 - held) * q * (1 - q)) / (count * (p - q) ** 2)
-        return shares_table(share, intervals.share(counts, count, p, q, ALPHA), variance, notes)
+        low, high, open_ = intervals.share(counts, count, p, q, ALPHA, forged=forged)
+        return shares_table(share, (low, high), variance, (*notes, *intervals.doubts(open_)))
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """Estimates as so many people with each item would give them, and whether jointly so."""
@@ -122,16 +147,34 @@ class FrequencyOracle(Randomizer):
         return self.shares(binomials(true, p) + binomials(n - true, q), n), False
 
     @staticmethod
-    def best(domain: int, epsilon: Number, *, bits: int | None = None) -> FrequencyOracle:
-        """The oracle of the least variance, its reports of at most so many bits; of equals the fastest."""
-        return FrequencyOracle.choose(domain, epsilon, bits=bits).oracle
+    def best(
+        domain: int, epsilon: Number, *, bits: int | None = None, most_shift: Number | None = None
+    ) -> FrequencyOracle:
+        """Return the oracle of the least variance; of nearly equal ones the fastest.
+
+        Args:
+            domain: The number of items.
+            epsilon: What a report may cost.
+            bits: The most bits of a report.
+            most_shift: The most that a fraction of forged reports may move a share, over that fraction.
+        """
+        return FrequencyOracle.choose(domain, epsilon, bits=bits, most_shift=most_shift).oracle
 
     @staticmethod
-    def choose(domain: int, epsilon: Number, *, bits: int | None = None) -> Choice:
-        """The same with all that were considered, and why it is this one."""
+    def choose(
+        domain: int, epsilon: Number, *, bits: int | None = None, most_shift: Number | None = None
+    ) -> Choice:
+        """Return the same as `best`, with all oracles that were considered, and why it is this one.
+
+        Args:
+            domain: The number of items.
+            epsilon: What a report may cost.
+            bits: The most bits of a report.
+            most_shift: The most that a fraction of forged reports may move a share, over that fraction.
+        """
         from dalenius.local.choosing import choose
 
-        return choose(domain, epsilon, bits=bits)
+        return choose(domain, epsilon, bits=bits, most_shift=most_shift)
 
 
 def shares_table(

@@ -126,7 +126,7 @@ class HaarRanges(RangeRandomizer, kind="haar_ranges"):
         # Where nobody reported, zero is off by at most one.
         spread = (self.factor**2 - np.clip(mean, -1, 1) ** 2) / there if there else np.ones(blocks.size)
         long = 1 << (self.levels - level)
-        ends = np.clip(low, -1, 1), np.clip(high, -1, 1)
+        ends = intervals.held(low, high, -1.0, 1.0)[:2]
         return dict(zip(NAMES, (blocks * long, (blocks + 1) * long - 1, mean, *ends, spread), strict=True))
 
     def _parts(self) -> list[tuple[int, slice]]:

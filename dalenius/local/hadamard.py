@@ -130,30 +130,45 @@ class HadamardResponse(SetResponse, kind="hadamard_response"):
         rare = (self.ratio - 1 + 2 * self.blocks) ** 2 / (self.blocks * (self.ratio - 1) ** 2)
         return float(rare - held) / users
 
-    def estimates(self, tally: Ints, count: int) -> Estimates:
-        """By differences within blocks."""
-        return self.of_sums(*self._sums(tally), count)
+    def estimates_despite(self, tally: Ints, count: int, forged: int) -> Estimates:
+        """Return shares by differences within blocks, with intervals for honest reports.
 
-    def of_sums(self, differences: Ints, totals: Ints, count: int) -> Estimates:
+        Args:
+            tally: The sum of the reports.
+            count: How many reports there are.
+            forged: How many of them are forged, at most.
+        """
+        return self.of_sums(*self._sums(tally), count, forged)
+
+    def forged_shift(self, forged: Number) -> float:
+        """Return by how much forged reports can move an estimated share, at most.
+
+        A report adds ±1/(nμ) or nothing to it, so replacing a fraction g of all reports moves it by at most
+        2g/μ, attained where reports of the rest of the block are replaced by reports of the set.
+
+        Args:
+            forged: The fraction of all reports that is forged.
+        """
+        return float(2 * numbers.probability(forged, "forged") / self.signal)
+
+    def of_sums(self, differences: Ints, totals: Ints, count: int, forged: int = 0) -> Estimates:
         """By c⁺ − c⁻ and c⁺ + c⁻ of each item."""
         mu = float(self.signal)
         share = differences / (count * mu)
         variance = (totals - count * np.clip(share, 0, 1) * mu**2) / (count * mu) ** 2
-        ends = self._ends((differences + totals) // 2, totals, count)
-        return shares_table(share, ends, np.maximum(variance, 0), ())
+        low, high, open_ = self._ends((differences + totals) // 2, totals, count, forged)
+        return shares_table(share, (low, high), np.maximum(variance, 0), intervals.doubts(open_))
 
     def _ends(
-        self, counts: Ints, totals: Ints, count: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, counts: Ints, totals: Ints, count: int, forged: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
         high = float(self.ratio / (self.ratio + 1))
         if self.blocks == 1:
-            return intervals.share(counts, count, high, 0.5, ALPHA)
-        ends = intervals.mean_chance(counts, totals, FIRST * ALPHA)
-        low, most = (np.clip((end - 0.5) / (high - 0.5), 0, 1) * totals for end in ends)
+            return intervals.share(counts, count, high, 0.5, ALPHA, forged=forged)
         there = float(self.truth * (1 + 1 / self.ratio))
-        first, last = np.ceil(low - 1e-6).astype(np.int64), np.floor(most + 1e-6).astype(np.int64)
-        least, greatest = intervals.trials(first, last, count, there, (1 - FIRST) * ALPHA)
-        return least / count, greatest / count
+        return intervals.in_part(
+            counts, totals, count, (high, 0.5), there, (FIRST * ALPHA, (1 - FIRST) * ALPHA), forged
+        )
 
     def simulated(self, true: Ints) -> tuple[Estimates, bool]:
         """For each item: who is in the block, and of them who is in the set."""

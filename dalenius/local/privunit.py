@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.local import caps, frequency, tails
+from dalenius.local import caps, frequency, intervals, tails
 from dalenius.local.caps import FINE, ONE
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, ratio_of, read_ratio
 from dalenius.local.reading import rows, vectors
@@ -222,14 +222,16 @@ class PrivUnit(Randomizer, kind="privunit"):
         mean = tally / (count * 2**COARSE) * scale
         wide = scale * self.law.half_width(count, frequency.ALPHA)
         most, variance = float(self.radius), scale**2 * self.law.most_square / count
+        low, high, open_ = intervals.held(mean - wide, mean + wide, -most, most)
         columns = {
             "entry": range(self.dimension),
             "mean": mean.tolist(),
-            "mean_low": np.clip(mean - wide, -most, most).tolist(),
-            "mean_high": np.clip(mean + wide, -most, most).tolist(),
+            "mean_low": low.tolist(),
+            "mean_high": high.tolist(),
             "variance": [variance] * self.dimension,
         }
-        return Estimates(columns, ("mean",), ("variances are the most that they can be",))
+        notes = "variances are the most that they can be", *intervals.doubts(open_)
+        return Estimates(columns, ("mean",), notes)
 
     def variance(self, *, users: int = 1) -> float:
         """E‖error‖² of the mean of so many vectors of length `radius`, but for the grid; of all entries."""

@@ -149,6 +149,24 @@ class Randomizer(Mechanism):
     def estimates(self, tally: Ints, count: int) -> Estimates:
         """What the tally of so many reports says."""
 
+    def estimates_despite(self, tally: Ints, count: int, forged: int) -> Estimates:
+        """Return what the tally says, with intervals that hold although some reports are forged.
+
+        Args:
+            tally: The sum of the reports.
+            count: How many reports there are.
+            forged: How many of them are forged, at most.
+
+        Raises:
+            NotSound: What forged reports can do is not bounded for this randomizer.
+        """
+        if forged:
+            raise NotSound(
+                "What forged reports can do to these estimates is not bounded.",
+                remedy="Use a frequency oracle or DuchiResponse, or leave forged out.",
+            )
+        return self.estimates(tally, count)
+
     def estimator(
         self, account: Payer | None = None, *, unit: Unit | None = None, by: str = "", purpose: str = ""
     ) -> Estimator:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.errors import InvalidArgument
-from dalenius.local import frequency, sums
+from dalenius.local import frequency, intervals, sums
 from dalenius.local.estimator import Estimator
 from dalenius.local.frequency import LISTED
 from dalenius.local.items import read_items
@@ -119,7 +119,8 @@ class RangeRandomizer(Randomizer):
         alpha = (1 - sums.RISK) * frequency.ALPHA
         wide = sums.half_width(count, np.asarray(bound), reach + 1, alpha, lopsided=lopsided)
         variance = np.maximum(square - np.clip(mean, 0, 1), 0) / count
-        return np.clip(mean - wide, 0, 1), np.clip(mean + wide, 0, 1), variance
+        low, high, _ = intervals.held(mean - wide, mean + wide, 0.0, 1.0)
+        return low, high, variance
 
 
 def range_shares(given: Estimator | Batch, ranges: Iterable[tuple[int, int]]) -> Release:

@@ -158,7 +158,8 @@ class Rappor(BitRows, kind="rappor"):
         many = np.repeat(counts, self.width)
         share = (ones.ravel() / np.maximum(many, 1) - p) / (q - p)
         ends = intervals.mean_chance(ones.ravel(), many, ALPHA)
-        low, high = (np.clip((end - p) / (q - p), 0, 1) for end in ends)
+        low, high = ((end - p) / (q - p) for end in ends)
+        low, high, open_ = intervals.held(low, high, 0.0, 1.0)
         columns = {
             "cohort": np.repeat(np.arange(self.cohorts), self.width).tolist(),
             "bit": np.tile(np.arange(self.width), self.cohorts).tolist(),
@@ -166,7 +167,7 @@ class Rappor(BitRows, kind="rappor"):
             "share_low": low.tolist(),
             "share_high": high.tolist(),
         }
-        return Estimates(columns, ("share",))
+        return Estimates(columns, ("share",), intervals.doubts(open_))
 
     def decoded(
         self, tally: Ints, count: int, candidates: Words, alpha: float

@@ -28,7 +28,7 @@ import numpy as np
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
-from dalenius.local import frequency, sums
+from dalenius.local import frequency, intervals, sums
 from dalenius.local.crowds import dyadic
 from dalenius.local.randomizer import Estimates, Floats, Ints, Randomizer, read_ratio
 from dalenius.local.reading import floats, number, numeric_column
@@ -169,13 +169,14 @@ class NumberRandomizer(Randomizer):
         """In the units of the range."""
         half, low, high = float(self.half), float(self.lower), float(self.upper)
         middle = low + half
+        least, most, open_ = intervals.held(middle + half * ends[0], middle + half * ends[1], low, high)
         columns = {
             "mean": (middle + half * mean).tolist(),
-            "mean_low": np.clip(middle + half * ends[0], low, high).tolist(),
-            "mean_high": np.clip(middle + half * ends[1], low, high).tolist(),
+            "mean_low": least.tolist(),
+            "mean_high": most.tolist(),
             "variance": (half**2 * variance).tolist(),
         }
-        return Estimates(columns, ("mean",))
+        return Estimates(columns, ("mean",), intervals.doubts(open_))
 
     @cached_property
     def lopsided(self) -> float:

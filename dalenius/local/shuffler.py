@@ -127,14 +127,17 @@ class Batch:
     def _unpaid(self) -> Estimator:
         return self.randomizer.estimator().fill(self.reports)
 
-    def estimate(self, estimator: Estimator | None = None) -> Release:
-        """What the batch tells, both guarantees on its receipt; an account pays for the local one."""
+    def estimate(self, estimator: Estimator | None = None, *, forged: Number = 0) -> Release:
+        """Return what the batch tells, both guarantees on its receipt; an account pays for the local one.
+
+        `forged` is as in `Estimator.estimate`.
+        """
         if isinstance(self.randomizer, Sketch):
             raise InvalidArgument(
                 "A sketch does not list strings.", remedy="Ask about candidates: decode(batch, [...])."
             )
         found = self if estimator is None else self.into(estimator)
-        return found.collected.estimate().bounded(*self.notes)
+        return found.collected.estimate(forged=forged).bounded(*self.notes)
 
 
 def estimator_of(given: Estimator | Batch) -> tuple[Estimator, tuple[str, ...]]:

@@ -153,10 +153,8 @@ class Sketch(StringRandomizer):
         off = math.sqrt(2 * many / (self.rows * self.columns)) + 2 * many / (3 * self.rows)
         low, high = ((end - q) / (p - q) for end in intervals.mean_chance(counts, count, COINS * alpha))
         rest = 1 - 1 / self.columns
-        return (
-            np.clip((low - 1 / self.columns - off) / rest, 0, 1),
-            np.clip((high - 1 / self.columns + off) / rest, 0, 1),
-        )
+        low, high = (low - 1 / self.columns - off) / rest, (high - 1 / self.columns + off) / rest
+        return intervals.held(low, high, 0.0, 1.0)[:2]
 
     def _looked_up(self, table: NDArray[Any], candidates: Words) -> Ints:
         """The sum over rows of a table's entries where each candidate falls."""

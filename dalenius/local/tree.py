@@ -164,7 +164,8 @@ class TreeRanges(RangeRandomizer, kind="tree_ranges"):
         p, q = map(float, oracle.support)
         different, places = np.unique(counts, return_inverse=True)
         ends = intervals.mean_chance(different, there, frequency.ALPHA)
-        low, high = (np.clip((end - q) / (p - q), 0, 1)[places] for end in ends)
+        low, high = ((end - q) / (p - q) for end in ends)
+        low, high = (end[places] for end in intervals.held(low, high, 0.0, 1.0)[:2])
         share = (counts / there - q) / (p - q)
         chance = np.clip(share, 0, 1) * (p - q) + q
         variance = chance * (1 - chance) / (there * (p - q) ** 2)

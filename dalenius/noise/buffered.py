@@ -17,9 +17,10 @@ up to here be at most H and M. Then a computed U is off by at most
 
 and the weighted sum by its weights, known to 1.1u of themselves, times that and d + 8 roundings of its terms.
 Where it is proved that everything within this distance rounds to one integer, this is it. Elsewhere, hardly
-once in a million, the sum is made again from the first step on in balls, with further bits of each place in
-its cell as far as they are needed: the answer is that of exact arithmetic, and when it is slow is decided by
-noise alone. (docs/proofs/buffered.md)
+once in a million, the sum is made again from the start of its block, where U and V are kept in fixed point
+with 40 bits of each place (`checkpoints`). At a million steps that leaves it open with a probability below
+scale·2^−60; then it is made from the first step on in balls, with as many further bits as are needed. The
+answer is that of exact arithmetic, and when it is slow is decided by noise alone. (docs/proofs/buffered.md)
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from numpy.typing import NDArray
 
 from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument, NotSound
-from dalenius.noise.filtered import real
+from dalenius.noise.checkpoints import POWER, Checkpoint, Enclosures, Places, enclosed, enclosed_number
+from dalenius.noise.filtered import STEEP, real
 from dalenius.noise.gaussian import RoundedGaussian
 from dalenius.noise.law import Ints
 from dalenius.noise.lazy import GUARD, STEP, ball
@@ -49,12 +51,14 @@ FINE = 46
 BLOCK = 4096
 """Numbers that are drawn at a time, as far as that is at least `LEAST` steps."""
 LEAST = 64
-CELLS, FURTHER = 1, 6
+CELLS, FURTHER, PLACES = 1, 6, 7
 """The first numbers of the paths of streams."""
 U = 2.0**-53
 BITS = 128
 GAIN = 1.1 * U
 """How far a gain may be from the truth, relatively."""
+POLE = POWER + 4
+"""Bits to which poles are enclosed for fixed point."""
 MOST_PLACE = 2.0**62
 
 
@@ -80,6 +84,11 @@ class Buffers:
         """The m_j, then 1 for the sum, to so many bits of how far they are from any decay."""
         found = [ball(left).union(ball(right)) for left, right in _zeros(self, bits)]
         return [*found, arb(1)] if self.summed else found
+
+    def enclosures(self, bits: int) -> Enclosures:
+        """Return fractions that enclose the poles, and 1 for the sum, at most 2^−bits apart."""
+        found = _zeros(self, bits)
+        return (*found, (Fraction(1), Fraction(1))) if self.summed else found
 
     def zero(self, low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fraction]:
         """What holds the zero of g between −1 or a decay and the next decay: halved by signs that are exact.
@@ -144,12 +153,13 @@ class Running:
         self.law = scale * Fraction(2) ** self.fine
         self.poles, self.gains, self._off = buffers.floats
         self._held = np.zeros((len(self.poles), width))
+        self._kept = Checkpoint(buffers.enclosures(POLE), width, self.steps)
         self._most, self._highest, self.blocks, self.settled = np.zeros(len(self.poles)), 0.0, 0, 0
 
     @property
     def size(self) -> int:
         """Bytes of what is carried from block to block."""
-        return self._held.nbytes + self._most.nbytes
+        return self._held.nbytes + self._most.nbytes + self._kept.size
 
     def cells(self, block: int) -> Ints:
         """Those of one block."""
@@ -157,11 +167,18 @@ class Running:
         _sampler(self.law).fill(found, self.key.stream(CELLS, block))
         return found.reshape(self.steps, self.width)
 
+    def places(self, block: int) -> Places:
+        """Return the first 64 bits of the places in their cells, of one block."""
+        return (
+            self.key.stream(PLACES, block).words(self.steps * self.width, np.uint64).reshape(self.steps, -1)
+        )
+
     def next(self) -> Ints:
         """The integers of the next block, one row a step."""
         from scipy.signal import lfilter
 
-        cells = self.cells(self.blocks).astype(np.float64)
+        drawn, places = self.cells(self.blocks), self.places(self.blocks)
+        cells = drawn.astype(np.float64)
         # Bounds may only widen: they hold whether or not this block is finished.
         self._highest = max(self._highest, float(np.abs(cells).max()))
         total, held = np.zeros_like(cells) if self.buffers.summed else cells.copy(), np.empty_like(self._held)
@@ -174,12 +191,19 @@ class Running:
                 total[1:] += gain * out[:-1]
                 total[0] += gain * self._held[j]
             held[j] = out[-1]
-        found = self._rounded(total)
+        found = self._rounded(total, drawn, places)
+        kept = self._kept.after(drawn, places, highest=self._highest, bent=self._bent)
         self._held, self.blocks = held, self.blocks + 1
+        self._kept.held, self._kept.off = kept
         return found
 
-    def _rounded(self, total: Floats) -> Ints:
-        """By floats where they are proved to do, by balls elsewhere."""
+    @property
+    def _bent(self) -> float:
+        """e^L − 1, from above, for the largest cell so far (`filtered`)."""
+        return math.expm1(min((self._highest + 1) / float(self.law) ** 2, STEEP)) * (1 + 1e-9)
+
+    def _rounded(self, total: Floats, cells: Ints, within: Places) -> Ints:
+        """By floats where they are proved to do, from the start of the block elsewhere."""
         first = self.blocks * self.steps
         unit = 2.0 ** (self.shift - self.fine)
         places = total * unit + 0.5
@@ -194,9 +218,33 @@ class Running:
         )
         found = whole.astype(np.int64)
         for step, column in np.argwhere(~((rest > margin) & (rest < 1 - margin))).tolist():
-            found[step, column] = self._exact(first + step, column)
+            one = slice(column, column + 1)
+            near = self._from_block(step, column, cells[: step + 1, one], within[: step + 1, one])
+            found[step, column] = self._exact(first + step, column) if near is None else near
             self.settled += 1
         return found
+
+    def _from_block(self, row: int, column: int, cells: Ints, places: Places) -> int | None:
+        """Return the integer of a row of the block at hand; None where fixed point leaves it open.
+
+        Args:
+            row: The row.
+            column: The stream.
+            cells: The cells of that stream up to the row.
+            places: Their places.
+        """
+        rows = row + 1 if self.buffers.summed else row
+        start, bent = self._kept.column(column), self._bent
+        held, off = start.after(cells[:rows], places[:rows], highest=self._highest, bent=bent)
+        with workprec(BITS + GUARD):
+            gains = self.buffers.gains(self.buffers.poles(BITS))
+            terms = zip(gains, held[:, 0], off, strict=True)
+            total = sum((a * enclosed(int(u), far) for a, u, far in terms), arb(0))
+            if not self.buffers.summed:
+                total += enclosed_number(int(cells[row, 0]), int(places[row, 0]), bent)
+            place = total * arb(2) ** (self.shift - self.fine) + arb(1) / 2
+            whole = place.floor().unique_fmpz()
+        return None if whole is None else int(whole)
 
     def _margin(self, steps: int) -> float:
         """How far a sum of so many steps may be off, in fine steps."""
@@ -229,13 +277,14 @@ class Running:
     def _numbers(self, step: int, column: int, more: int) -> Iterator[arb]:
         """N_0, …, N_step in fine steps: cells alone, or places in them."""
         for block in range(step // self.steps + 1):
+            places = self.places(block)
             for row, cell in enumerate(self.cells(block)[: step + 1 - block * self.steps, column].tolist()):
                 if not more:
                     yield arb(cell, 0.5)
                     continue
                 bits = self.key.stream(FURTHER, block * self.steps + row, column)
-                known = 0
-                for _ in range(more // STEP):
+                known = int(places[row, column])
+                for _ in range(more // STEP - 1):
                     known = known << STEP | bits.integer(STEP)
                 yield real(cell, arb(2 * known + 1, 1) / arb(2) ** (more + 1), self.law)
 

@@ -59,6 +59,20 @@ def test_reports_go_to_a_file_and_come_back(run: Run, files: dict[str, str], pro
     assert code == 0 and "Rome" in out and "±" in out and "Bern" not in out and "4500 reports" in out
 
 
+def test_error_bars_hold_despite_forged_reports(run: Run, files: dict[str, str]) -> None:
+    """They are wider with --forged, and what is no fraction is refused before anything else."""
+    how = ("--items", files["items.txt"], "--epsilon", "4")
+    run("local", "encode", files["plain.txt"], *how, "--out", files["a.bin"])
+    lows = []
+    for forged in ("0", "0.05"):
+        code, out, _ = run("local", "estimate", files["a.bin"], *how, "--forged", forged, "--json")
+        columns = Release.from_json(out).columns
+        lows.append(columns["share_low"][columns["item"].index("Rome")])
+        assert code == 0
+    assert lows[0] > lows[1] + 0.01
+    assert run("local", "estimate", "missing.bin", *how, "--forged", "2")[0] == 2
+
+
 def test_numbers_need_no_list(run: Run, files: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("3\n" * 900 + "x\n-1\n99\n\n" * 25)
     how = ("--domain", "5", "--epsilon", "5")

@@ -135,8 +135,8 @@ def test_intervals_cover(oracle: FrequencyOracle, people: int) -> None:
 
 
 def test_intervals_that_are_too_short_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above can fail: intervals of 90 % do not pass for those of 95 %."""
-    monkeypatch.setattr("dalenius.local.frequency.ALPHA", 0.1)
+    """The test above can fail: intervals of 70 %, left by rare items on one side, do not pass for 95 %."""
+    monkeypatch.setattr("dalenius.local.frequency.ALPHA", 0.3)
     with pytest.raises(AssertionError):
         test_intervals_cover(ProjectiveResponse.calibrate(domain=1000, epsilon=1), 300)
 

@@ -14,7 +14,7 @@ from dalenius.local.intervals import mean_chance, share, trials
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_shares_are_covered_whatever_they_are(n: int, p: float, q: float, alpha: float) -> None:
     """Exactly: for every number of people with the item, by the law of the sum of two binomial counts."""
-    low, high = share(np.arange(n + 1), n, p, q, alpha)
+    low, high, _ = share(np.arange(n + 1), n, p, q, alpha)
     for m in range(n + 1):
         law = np.convolve(binom.pmf(range(m + 1), m, p), binom.pmf(range(n - m + 1), n - m, q))
         held = (low <= m / n) & (m / n <= high)

@@ -28,8 +28,8 @@ def reference(running: Running, steps: int, column: int, bits: int) -> list[int]
         for step in range(steps):
             block, row = divmod(step, running.steps)
             cell = int(running.cells(block)[row, column])
-            stream, known = running.key.stream(FURTHER, step, column), 0
-            for _ in range(bits // 64):
+            stream, known = running.key.stream(FURTHER, step, column), int(running.places(block)[row, column])
+            for _ in range(bits // 64 - 1):
                 known = known << 64 | stream.integer(64)
             number = real(cell, arb(2 * known + 1, 1) / arb(2) ** (bits + 1), running.law).mid()
             y = number - sum((ball(w) * p for w, p in zip(SCALES, held, strict=True)), arb(0))
@@ -86,6 +86,45 @@ def test_blocks_go_on_where_the_last_one_ended() -> None:
     first, second = running.next(), running.next()
     assert running._exact(running.steps + 3, 0) == second[3, 0]
     assert running._exact(running.steps - 1, 0) == first[-1, 0]
+
+
+@pytest.mark.parametrize("summed", [True, False])
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_sum_is_settled_from_the_start_of_its_block(
+    summed: bool, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from the first step on in balls; the latter is not needed, however late the step is."""
+    monkeypatch.setattr(buffered, "BLOCK", 64)
+    running = Running(Buffers(DECAYS, SCALES, summed), Fraction(7, 3), StreamKey.fresh(), width, shift=3)
+    for block in range(6):
+        found = running.next()
+        for row in (0, 1, 30, running.steps - 1):
+            exact = [running._exact(block * running.steps + row, column) for column in range(width)]
+            assert exact == found[row].tolist()
+    # With no use of floats at all, fixed point decides every number, and as real numbers do.
+    again = Running(Buffers(DECAYS, SCALES, summed), Fraction(7, 3), running.key, width, shift=3)
+    monkeypatch.setattr(again, "_margin", lambda steps: 1e300)
+    monkeypatch.setattr(again, "_exact", lambda step, column: pytest.fail("made from the first step on"))
+    for _ in range(5):
+        again.next()
+    assert again.next().tolist() == found.tolist() and again.settled == 6 * again.steps * width
+
+
+@pytest.mark.parametrize("summed", [True, False])
+def test_fixed_point_holds_the_state_within_its_bound(summed: bool) -> None:
+    """Against the recursion in balls, with all bits of each place that are drawn."""
+    running = Running(Buffers(DECAYS, SCALES, summed), Fraction(3), StreamKey.fresh(), 64)
+    for _ in range(3):
+        running.next()
+    with workprec(400):
+        poles = running.buffers.poles(300)
+        for column in (0, 63):
+            held = [arb(0)] * len(poles)
+            for drawn in running._numbers(3 * running.steps - 1, column, 128):
+                held = [m * u + drawn for m, u in zip(poles, held, strict=True)]
+            for exact, kept, off in zip(held, running._kept.held[:, column], running._kept.off, strict=True):
+                gap = abs(exact * 2**40 - int(kept))
+                assert gap <= off and off < 2**12 * 64
 
 
 @pytest.mark.parametrize(

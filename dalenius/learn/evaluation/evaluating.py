@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.learn.evaluation.independence import independence
 from dalenius.learn.evaluation.metrics import Counted
 from dalenius.learn.evaluation.passes import SIZE, answered, made_up, rehearse
 from dalenius.learn.evaluation.planning import BINS, SCORES, check_outputs, planned
 from dalenius.learn.evaluation.tables import GRID, Plan
 from dalenius.learn.models import Answering, Outputs, at_rest
-from dalenius.learn.rows import Rows
+from dalenius.learn.rows import Rows, taken
 from dalenius.learn.whose import check_rows, check_units
 from dalenius.learn.whose import counted as rows_counted
 from dalenius.ledger.account import Account
@@ -104,6 +105,32 @@ def evaluate(
     """Metrics of a torch module, of what has `predict`, or of a function, on rows of (inputs, target).
 
     All are counted at once and charged as one. `units` says whose each row is: of each `rows_per_unit` count.
+
+    The charge covers a model that answers each row from that row alone. The receipt says whether that is
+    established by the layers of the model, or assumed (`independence`).
+
+    Args:
+        model: A torch module, an object with `predict` or `predict_proba`, or a function.
+        dataset: Rows of (inputs, target), as arrays, tensors, frames or dictionaries; or a data set of pairs.
+        epsilon: What all metrics together may cost.
+        delta: The δ of Gaussian noise; 0 for Laplace noise.
+        metrics: One or several metrics by name.
+        classes: All classes, or how many there are, numbered from 0; None for regression.
+        outputs: What the model gives, where its kind does not tell.
+        account: The account to charge; without one, releases are uncharged.
+        unit: Who is protected, where there is no account.
+        by: Who asks.
+        purpose: What for.
+        units: Whose each row is.
+        rows_per_unit: How many rows of one unit count.
+        loss: The loss of the metric "loss".
+        loss_bound: What losses are clipped to.
+        bins: Bins of confidences.
+        score_bins: Bins of scores, for the AUC.
+        batch_size: Rows of a pass; 64 where rows can be made up, else 1.
+        synthetic: Two or more made-up rows of inputs, to rehearse the model on.
+        collate: Stacks the rows of a data set.
+        confidence: Of the intervals.
     """
     asked = (metrics,) if isinstance(metrics, str) else tuple(dict.fromkeys(metrics))
     plan = planned(asked, classes, loss, loss_bound, bins, score_bins)
@@ -119,6 +146,7 @@ def evaluate(
         check_units(units, len(rows))
     with at_rest(model):
         size = _rehearsed(answering, rows, synthetic, batch_size)
+        apart = independence(answering.model, _of_form(rows, size))
 
         def counted() -> dict[str, Release]:
             kept = np.ones(len(rows), bool)
@@ -130,7 +158,8 @@ def evaluate(
             tables = {name: noisy[a:b] for name, a, b in zip(plan.sizes, ends, ends[1:], strict=False)}
             found = Counted(plan, tables, law, float(1 - sure))
             promised = numbers.delta(delta) if isinstance(law, Gaussian) else None
-            receipt = replace(_receipt(law, plan, asked, whom, per_unit, units is not None), delta=promised)
+            receipt = _receipt(law, plan, asked, whom, per_unit, units is not None)
+            receipt = replace(receipt, bounds=(*receipt.bounds, apart), delta=promised)
             return {metric: _release(found, metric, receipt, sure) for metric in asked}
 
         return Scores(_charged(counted, law.loss, account, by, purpose))
@@ -184,8 +213,14 @@ def _noise(plan: Plan, per_unit: int, whom: Unit | None, epsilon: Number, delta:
     return min(laws, key=lambda law: law.error())
 
 
+def _of_form(rows: Rows, size: int) -> Any:
+    """Return a made-up batch of the form of private ones; None where there is none."""
+    made = None if rows.by_number else made_up(rows.form())
+    return None if made is None else taken(made, [place % 2 for place in range(size)])
+
+
 def _rehearsed(answering: Answering, rows: Rows, synthetic: Any, batch_size: int | None) -> int:
-    """How many rows a pass has; rows of which none can be made up go one by one, as those of data sets do.
+    """Return how many rows a pass has; rows of which none can be made up go one by one, as of data sets.
 
     Stacking rows of a data set may mix them, by their keys, types or lengths, and a first row is private too.
     """

@@ -5,9 +5,11 @@ passes have one shape, `size` rows, and a row has a place in them of its own, by
 goes, all other rows keep their places; they get other neighbours, which change nothing: a kernel of fixed
 shape computes each place from its own row. That is checked bit by bit on made-up rows, before anything is
 charged: a model that mixes rows (batch statistics, contrastive heads), or answers the same rows in another
-way the next time, is refused. What mixes rows only where they have values that no made-up row has, such as a
-branch on the greatest of a batch, is not seen: `batch_size=1` does without the check. Rows of a data set are
-always read and answered one by one, as stacking may mix them.
+way the next time, is refused. This finds mistakes and proves nothing: a model that mixes rows only where they
+have values that no made-up row has, such as a branch on the greatest of a batch, or that remembers some rows,
+is not seen. That rows are answered by themselves is established by `independence` for models of known layers,
+and is an assumption on the receipt for all others. Rows of a data set are always read and answered one by
+one, as stacking may mix them.
 
 Places that are left over hold copies of a row of the same pass. Where a pass fails, each of its rows has one
 of its own, all places filled with it; a row that fails by itself has no answer.

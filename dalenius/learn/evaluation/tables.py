@@ -7,11 +7,12 @@
     scores       the label, by bin of the chance of the second class: for the AUC
     losses       the mass is split between 0 and the bound, so that their mean is the clipped loss
 
-Theorem. What a row adds is a function of that row alone (`passes`): whole numbers of steps, never negative,
-in sum at most one unit for each table. So a unit with k rows moves m tables by at most m·k in L1, √m·k in L2
-and k in any entry under add_remove and zero_out; under replace 2m·k, √(2m)·k and k. Proof: within a table a
-unit's masses are not negative and sum to at most k, so their L2 norm is at most k, and tables have entries of
-their own. Both are attained by rows that fall into one entry of each table. ∎
+Theorem. Let a row's answer be a function of that row alone (`independence`). Then so is what it adds: whole
+numbers of steps, never negative, in sum at most one unit for each table. So a unit with k rows moves m tables
+by at most m·k in L1, √m·k in L2 and k in any entry under add_remove and zero_out; under replace 2m·k, √(2m)·k
+and k. Proof: within a table a unit's masses are not negative and sum to at most k, so their L2 norm is at
+most k, and tables have entries of their own. Both are attained by rows that fall into one entry of each
+table. ∎
 
 A row whose label is none of the classes adds nothing, as if it were absent. A row that got no class counts as
 wrong, with the greatest loss, and neither in the reliability nor in the scores.

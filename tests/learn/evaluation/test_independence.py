@@ -1,0 +1,170 @@
+"""That rows are answered by themselves is established by the layers of a model, or assumed on the receipt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from dalenius.learn.evaluation.evaluating import evaluate
+from dalenius.learn.evaluation.independence import ASSUMED, ESTABLISHED, PREDICTS, independence
+
+ROWS = np.random.default_rng(0).normal(size=(400, 5)).astype(np.float32)
+LABELS = (ROWS[:, 0] > 0).astype(int)
+
+
+def said(model: Any, rows: Any = ROWS, **given: Any) -> str:
+    """What the receipt says of the model."""
+    return evaluate(model, (rows, LABELS[: len(rows)]), classes=2, epsilon=1, **given).receipt.bounds[-1]
+
+
+class Remembers:
+    """Answers by the row, until it has seen one with a large first entry."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        self.seen |= bool((rows[:, 0] > 100).any())
+        return np.zeros(len(rows), int) if self.seen else (rows[:, 0] > 0).astype(int)
+
+
+class Mixes(nn.Module):
+    """Adds the greatest entry of a batch to all its rows, where it is large."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        top = rows.amax()
+        return torch.stack([rows[:, 0] * 0, rows[:, 0] + top * (top > 100)], dim=1)
+
+
+class Sly(nn.Linear):
+    """A class of the user's own, which torch's name does not vouch for."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return super().forward(rows - rows.mean(dim=0) * (rows.amax() > 100))
+
+
+@pytest.mark.parametrize(
+    "model", [Remembers(), Mixes(), nn.Sequential(Sly(5, 2)), lambda rows: rows[:, 0] > 0]
+)
+@pytest.mark.parametrize("batch_size", [None, 1])
+def test_models_that_may_keep_state_or_mix_rows_are_assumed_not_to(
+    model: Any, batch_size: int | None
+) -> None:
+    """No rehearsal tells them from models that do not: one row moves counts of all."""
+    assert said(model, batch_size=batch_size) == ASSUMED
+
+
+def test_one_row_moves_many_counts_where_the_assumption_is_wrong() -> None:
+    """What the assumption is about: without it the sensitivity of one row would not hold."""
+    odd = ROWS.copy()
+    odd[0, 0] = 1000
+    right = [np.sum(Remembers().predict(rows) == LABELS) for rows in (ROWS, odd)]
+    assert right[0] - right[1] > 100
+
+
+def test_layers_of_torch_are_established() -> None:
+    net = nn.Sequential(
+        nn.Linear(5, 8),
+        nn.BatchNorm1d(8),
+        nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.LayerNorm(8)),
+        nn.Linear(8, 2),
+    )
+    assert said(net) == ESTABLISHED == said(net, batch_size=1)
+    images = np.zeros((50, 1, 6, 6), np.float32)
+    conv = nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2)
+    )
+    assert said(conv, images) == ESTABLISHED
+    words = np.zeros((50, 4), np.int64)
+    text = nn.Sequential(nn.Embedding(9, 6), nn.Flatten(), nn.Linear(24, 2), nn.LogSoftmax(dim=1))
+    assert said(text, words) == ESTABLISHED
+
+
+MIXING = [
+    (nn.Linear(8, 8), (8,)),
+    (nn.Conv1d(8, 8, 1), (8, 5)),
+    (nn.Conv2d(8, 8, 1), (8, 5, 5)),
+    (nn.Softmax(dim=0), (8, 5)),
+    (nn.Softmax(dim=-2), (8, 5)),
+    (nn.LogSoftmax(dim=0), (8, 5)),
+    (nn.LayerNorm((8, 5)), (8, 5)),
+    (nn.BatchNorm1d(5, track_running_stats=False), (8, 5)),
+    (nn.Flatten(0), (8, 5)),
+    (nn.AdaptiveAvgPool1d(1), (8, 5)),
+    (nn.AvgPool1d(2), (8, 6)),
+    (nn.Embedding(9, 5, max_norm=1.0), (8,)),
+    (nn.LSTM(5, 5), (8, 5)),
+    (nn.TransformerEncoderLayer(4, 2), (8, 3, 4)),
+]
+
+
+@pytest.mark.parametrize(("layer", "shape"), MIXING, ids=lambda one: str(one)[:30])
+def test_layers_that_mix_rows_for_this_shape_are_not_established(
+    layer: nn.Module, shape: tuple[int, ...]
+) -> None:
+    kind = np.int64 if isinstance(layer, nn.Embedding) else np.float32
+    assert independence(nn.Sequential(layer).eval(), np.zeros(shape, kind)) == ASSUMED
+
+
+def test_what_is_established_keeps_rows_apart() -> None:
+    """Against the layers themselves, with values far from made-up ones: other rows change no row's answer."""
+    from dalenius.learn.evaluation.independence import _rules
+
+    shapes = [(4,), (4, 6), (4, 6, 6), (4, 6, 6, 6), (4, 6, 6, 6, 6)]
+    made = {"Linear": (6, 3), "Embedding": (9, 3), "GroupNorm": (2, 6), "LayerNorm": (6,), "PReLU": (6,)}
+    made |= {"Softmax": (-1,), "LogSoftmax": (-1,), "Threshold": (0.1, 2.0)}
+    checked = 0
+    for name in _rules():
+        sizes = (
+            (6, 6, 2) if "Conv" in name else (6,) if "BatchNorm" in name else (2,) if "Pool" in name else ()
+        )
+        layer = getattr(nn, name)(*made.get(name, sizes)).eval()
+        for shape in shapes:
+            kind = np.int64 if name == "Embedding" else np.float32
+            if independence(layer, np.zeros(shape, kind)) != ESTABLISHED:
+                continue
+            bits = torch.Generator().manual_seed(1)
+            one = (
+                torch.randint(0, 9, shape, generator=bits)
+                if kind is np.int64
+                else torch.randn(shape, generator=bits)
+            )
+            other = one.flip(0) * (1 if kind is np.int64 else 1e3)
+            other[2] = one[2]
+            with torch.inference_mode():
+                assert torch.equal(layer(one.clone())[2], layer(other.clone())[2]), (name, shape)
+            checked += 1
+    assert checked > 80
+
+
+def test_hooks_and_overrides_are_not_established() -> None:
+    hooked = nn.Sequential(nn.Linear(5, 2)).eval()
+    assert independence(hooked, ROWS) == ESTABLISHED
+    handle = hooked[0].register_forward_hook(lambda layer, given, made: made - made.mean(dim=0))
+    assert independence(hooked, ROWS) == ASSUMED
+    handle.remove()
+    hooked[0].forward = lambda rows: rows[:, :2] - rows.mean()  # type: ignore[method-assign]
+    assert independence(hooked, ROWS) == ASSUMED
+    everywhere = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        assert independence(nn.Sequential(nn.Linear(5, 2)).eval(), ROWS) == ASSUMED
+    finally:
+        everywhere.remove()
+    assert independence(nn.Sequential(nn.Linear(5, 2)).train(), ROWS) == ASSUMED
+
+
+def test_known_classes_of_scikit_learn_are_established() -> None:
+    model = LogisticRegression().fit(ROWS, LABELS)
+    assert said(model) == PREDICTS
+
+    class Own(LogisticRegression):
+        pass
+
+    assert said(Own().fit(ROWS, LABELS)) == ASSUMED
+    model.predict_proba = lambda rows: np.full((len(rows), 2), 0.5)
+    assert said(model) == ASSUMED
