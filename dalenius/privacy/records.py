@@ -118,18 +118,45 @@ def whole(cell: object) -> int | None:
     return int(found) if found.denominator == 1 else None
 
 
+def integer(cell: object) -> int | None:
+    """Return a whole number that is one by its type, True and False among them, and None for all else."""
+    if type(cell) is int:
+        return cell
+    if isinstance(cell, np.timedelta64) or not isinstance(cell, int | np.integer | np.bool_):
+        return None
+    try:
+        return int(cell)
+    except Exception:
+        return None
+
+
 def steps(cell: object, grid: Grid) -> int:
     """Return a number as steps of a grid, rounded toward zero, within ±2^62; 0 for what is no number."""
     return max(-MOST, min(MOST, grid.aggregate(exact(cell))))
 
 
-def whole_steps(listed: list[Any]) -> Steps:
-    """Return each cell as a whole number within ±2^62: numbers rounded toward zero, and 0 for all else."""
-    if set(map(type, listed)) <= {int}:
-        found = [max(-MOST, min(MOST, cell)) for cell in listed]
-    else:
-        found = [steps(cell, UNIT_GRID) for cell in listed]
-    return np.array(found, dtype=np.int64)
+def whole_steps(values: Any) -> Steps:
+    """Return each cell of a column as a whole number within ±2^62.
+
+    Numbers in a list or in an array of objects are rounded toward zero, and what is no number counts as 0.
+
+    Raises:
+        InvalidArgument: The declared type is neither one of integers nor of objects.
+    """
+    given = cells(
+        values,
+        "iuO",
+        "value must be whole grid steps",
+        "Quantize each record first, or make the mechanism with exact=False.",
+    )
+    if not isinstance(given, list):
+        # Unsigned integers from 2^63 on would wrap.
+        most = np.asarray(MOST, dtype=given.dtype if given.dtype.itemsize == 8 else np.uint64)
+        held = np.minimum(given, most) if given.dtype.kind == "u" else given
+        return np.clip(held.astype(np.int64), -MOST, MOST)
+    if set(map(type, given)) <= {int}:
+        return np.array([max(-MOST, min(MOST, cell)) for cell in given], dtype=np.int64)
+    return np.array([steps(cell, UNIT_GRID) for cell in given], dtype=np.int64)
 
 
 def identity(cell: object) -> str | None:

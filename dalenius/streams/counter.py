@@ -24,9 +24,9 @@ import numpy as np
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.mechanisms.above_threshold import Single
-from dalenius.mechanisms.gridded import whole_steps
 from dalenius.mechanisms.mechanism import Stamp
 from dalenius.noise.stream import StreamKey
+from dalenius.privacy.records import whole_steps
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 from dalenius.release.receipt import Entry

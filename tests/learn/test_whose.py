@@ -124,13 +124,19 @@ def test_rows_of_nobody_are_in_no_shard() -> None:
 
 def test_two_large_ids_are_two_people_in_training() -> None:
     assert members(5, np.array(NEAR), 1).count == len(NEAR)
-    for ids in (
-        np.arange(5.0),
-        np.ma.array(np.arange(5), mask=[0, 0, 1, 0, 0]),
-        pd.Series([1, 2, 3, 4, None]),
-    ):
+    for ids in (np.arange(5.0), pd.Series([1, 2, 3, 4, None])):
         with pytest.raises(InvalidArgument, match="whole numbers"):
             members(5, ids, 1)
+
+
+@pytest.mark.parametrize("kind", HOLES)
+def test_a_row_without_an_id_takes_no_part_in_training(kind: str) -> None:
+    """Neither does it raise: that one row has no id would tell of it."""
+    found = members(6, HOLES[kind]([*NEAR, None]), 1)
+    assert found.count == len(NEAR) and found.rows == 6
+    assert 5 not in found.order.tolist()
+    whole = members(5, HOLES[kind](NEAR), 1)
+    assert whole.order.tolist() == found.order.tolist() == np.argsort(NEAR).tolist()
 
 
 def test_people_with_near_ids_are_each_counted_in_a_fit() -> None:
