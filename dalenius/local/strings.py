@@ -49,7 +49,7 @@ def power_of_two(value: object, name: str, *, least: int = 2, most: int = 2**20)
 def as_bytes(value: object) -> bytes:
     """A text, its bytes, or a whole number as its digits; anything else is empty."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace")[:MOST_BYTES]
+        return str.encode(value, "utf-8", "replace")[:MOST_BYTES]
     if isinstance(value, bytes):
         return value[:MOST_BYTES]
     found = None if isinstance(value, bool | np.bool_) else integer(value)
