@@ -139,6 +139,32 @@ def test_a_row_without_an_id_takes_no_part_in_training(kind: str) -> None:
     assert whole.order.tolist() == found.order.tolist() == np.argsort(NEAR).tolist()
 
 
+@pytest.mark.parametrize(
+    "odd", [None, pd.NA, float("nan"), "", "ann", 10**5000, [1]], ids=lambda odd: type(odd).__name__
+)
+def test_one_odd_id_does_not_end_a_training_run(odd: Any) -> None:
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    private = dp.learn.Private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        (torch.ones(6, 2), torch.ones(6, 1)),
+        batch_size=2,
+        steps=2,
+        clip=1,
+        noise_multiplier=1,
+        public_size=6,
+        units=[1, 2, 3, odd, 1, 2],
+        rows_per_unit=2,
+    )
+    for x, y in private.batches():
+        private.zero_grad()
+        torch.nn.functional.mse_loss(private.model(x), y).backward()
+        private.step()
+    assert private.steps == 2
+
+
 def test_people_with_near_ids_are_each_counted_in_a_fit() -> None:
     """At hardly any noise the counts tell how many people there were."""
     ids = pd.Series([*NEAR, None] * 4, dtype="Int64")
