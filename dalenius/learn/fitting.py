@@ -30,6 +30,8 @@ from dalenius.privacy.numbers import Number
 Criterion = Callable[[Any, Tensor], Tensor]
 LARGEST, PARTS = 4096, 30
 """A batch has a thirtieth of the public size where nothing else is said, and at most so many rows."""
+IGNORED = -100
+"""The target of a row without a class, which has no loss."""
 
 
 def fit(
@@ -60,7 +62,8 @@ def fit(
         delta: The δ at which the cost is stated.
         account: The account to charge.
         public_size: A number of rows that may be published; by default the real number is taken as public.
-        criterion: The loss of outputs and target; by default cross entropy.
+        criterion: The loss of outputs and target; by default cross entropy, of which a row whose label is
+            no class has none.
         optimizer: The optimizer; by default Adam at a rate of 0.002.
         batch_size: The expected size of a batch; by default a thirtieth of the rows, and at most 4096.
         epochs: The number of epochs.
@@ -83,7 +86,7 @@ def fit(
         public_size=public_size,
         **more,
     )
-    asked = criterion or nn.CrossEntropyLoss()
+    asked = criterion or _cross_entropy
     device = next(iter(private.model.names)).device
     try:
         with _bar(private, progress and private.processes.rank == 0) as advance:
@@ -100,6 +103,13 @@ def fit(
         made = f"{private.steps} of {private.sampling.steps} steps"
         warnings.warn(f"Training ended after {made}, as no more could be charged. {refused}", stacklevel=2)
     return private
+
+
+def _cross_entropy(outputs: Any, target: Tensor) -> Tensor:
+    """The cross entropy; a label that is no class is left out, as an error would tell of the row."""
+    if not target.is_floating_point() and outputs.dim() > 1:
+        target = torch.where((target >= 0) & (target < outputs.shape[1]), target, IGNORED)
+    return nn.functional.cross_entropy(outputs, target, ignore_index=IGNORED)
 
 
 def _pair(batch: Any) -> Any:

@@ -126,7 +126,8 @@ class Private:
         public_size: A number of rows (or units) that may be published, from which rates and steps follow.
             Without one, the real number is taken as public.
         sampling: "poisson", "truncated_poisson", "random_allocation" or "cyclic", or a sampling.
-        units: For every row the number of the unit that it belongs to; by default each row is a unit.
+        units: For every row the id of the unit that it belongs to, a whole number or a text; by default each
+            row is a unit. A row without an id takes no part.
         rows_per_unit: The most rows of a unit that take part in a step. Goes with `units`.
         cap: The most units of a batch. Goes with sampling="truncated_poisson".
         bands: Over how many steps noise is correlated. Goes with sampling="cyclic".

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms import contributions
+from dalenius.mechanisms.contributions import NOBODY as NOBODY
 from dalenius.privacy import Unit
-
-NOBODY = -1
-"""Instead of the number of a unit, for a row without an id."""
 
 
 def check_rows(whom: Unit | None, *, by_unit: bool) -> None:
@@ -37,23 +35,14 @@ def check_rows(whom: Unit | None, *, by_unit: bool) -> None:
 def check_units(units: Any, rows: int) -> None:
     """Refuse ids of another number than the rows, or of a type that ids do not have: no id is looked at."""
     contributions.same_length(units, rows)
-    found = contributions.read_ids(units)
-    if found.dtype.kind == "f":
-        raise InvalidArgument(
-            "units are floats, in which whole numbers from 2^53 on are no longer apart.",
-            remedy="Pass units as whole numbers or as texts, read as such where they come from; a column of "
-            'pandas in which ids are missing as dtype "Int64".',
-        )
-    contributions.units_of(found[:0])
+    contributions.check_ids(units)
 
 
 def owners(units: Any) -> tuple[list[str], NDArray[np.int64]]:
     """The names of all units, and the number of each row's, NOBODY where it has no id."""
-    names, unit = contributions.units_of(units)
-    known = np.array([contributions.is_id(name) for name in names], dtype=bool)
-    return names, np.where(known[unit], unit, NOBODY) if names else unit
+    return contributions.units_of(units)
 
 
 def counted(units: Any, per_unit: int) -> NDArray[np.bool_]:
     """Which rows count: of each unit `per_unit` at most, chosen by a hash, and none without an id."""
-    return np.asarray(contributions.kept(units, per_unit) & (owners(units)[1] != NOBODY))
+    return contributions.kept(units, per_unit)

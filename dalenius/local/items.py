@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.local.reading import numeric_column
+from dalenius.privacy.records import whole
 
 Ints = NDArray[np.int64]
 
@@ -25,8 +26,5 @@ def read_items(values: Any, domain: int) -> Ints:
 
 
 def _item(value: object, domain: int) -> int:
-    whole = isinstance(value, int | np.integer | np.bool_)
-    if isinstance(value, float | np.floating):
-        whole = float(value).is_integer()
-    found = int(cast(int, value)) if whole else 0
-    return found if 0 <= found < domain else 0
+    found = whole(value)
+    return found if found is not None and 0 <= found < domain else 0

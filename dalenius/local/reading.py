@@ -15,10 +15,8 @@ person is [[0.6, 0.8]], or an array of numpy's of that length, of one dimension,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -27,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.privacy.records import number as number
+from dalenius.privacy.records import shown
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -129,20 +129,20 @@ def _row(entry: object, dimension: int) -> list[float]:
     """By this entry alone; a number is one of a single cell."""
     if isinstance(entry, SCALAR):
         cells: list[Any] = [entry]
-    elif isinstance(entry, Sequence) and not isinstance(entry, TEXT):
-        cells = list(entry) if len(entry) == dimension else []
     else:
-        cells = _array_cells(entry)
+        cells = _cells(entry, dimension)
     return [number(cell) for cell in cells] if len(cells) == dimension else [0.0] * dimension
 
 
-def _array_cells(entry: object) -> list[Any]:
-    """Those of an array of one dimension at most; hidden ones are none."""
-    if not hasattr(entry, "__array__"):
-        return []
+def _cells(entry: object, dimension: int) -> list[Any]:
+    """Those of a sequence, or of an array of one dimension at most; none where it refuses to be read."""
     try:
-        array = entry if isinstance(entry, np.ndarray) else np.asarray(entry)
-    except (TypeError, ValueError, RuntimeError):
+        if isinstance(entry, Sequence) and not isinstance(entry, TEXT):
+            return list(entry) if len(entry) == dimension else []
+        if not hasattr(entry, "__array__"):
+            return []
+        array = shown(entry)
+    except Exception:
         return []
     return list(array.reshape(-1).tolist()) if array.ndim < 2 else []
 
@@ -162,18 +162,6 @@ def floats(array: Array) -> Floats:
     """As floats, without a warning for what is beyond them."""
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(np.float64)
-
-
-def number(value: object) -> float:
-    """One value as a float; what is no number is NaN."""
-    if not isinstance(value, int | float | Fraction | Decimal | np.integer | np.floating | np.bool_):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
 
 
 def _taken(values: Any) -> list[Any] | Array:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument
 from dalenius.local.reading import column
 from dalenius.privacy import numbers
+from dalenius.privacy.records import integer
 
 Words = NDArray[np.uint64]
 MOST_BYTES = 1024
@@ -48,13 +49,11 @@ def power_of_two(value: object, name: str, *, least: int = 2, most: int = 2**20)
 def as_bytes(value: object) -> bytes:
     """A text, its bytes, or a whole number as its digits; anything else is empty."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace")[:MOST_BYTES]
+        return str.encode(value, "utf-8", "replace")[:MOST_BYTES]
     if isinstance(value, bytes):
         return value[:MOST_BYTES]
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        return b""
-    whole = int(value)
-    return str(whole).encode() if whole.bit_length() <= MOST_BITS else b""
+    found = None if isinstance(value, bool | np.bool_) else integer(value)
+    return str(found).encode() if found is not None and found.bit_length() <= MOST_BITS else b""
 
 
 def read_strings(values: Any) -> list[bytes]:

@@ -35,7 +35,7 @@ from dalenius.mechanisms.gridded import (
 from dalenius.mechanisms.mechanism import Floats, Law, risk
 from dalenius.mechanisms.moves import furthest, in_turn
 from dalenius.mechanisms.step_noise import StepNoise
-from dalenius.privacy import numbers
+from dalenius.privacy import numbers, records
 from dalenius.privacy.numbers import Number
 from dalenius.privacy.quantized import MOST, Steps
 from dalenius.privacy.sensitivity import Sensitivity
@@ -129,9 +129,11 @@ class Additive(StepNoise):
         if self.exact:
             return whole_steps(value)
         assert self.grid is not None
+        if not is_vector(value):
+            value = real(value[()] if isinstance(value, np.ndarray) else value)
+        # A cell of a vector that is no number counts as 0: no entry is refused.
         flat = np.ravel(np.asarray(value, dtype=object)).tolist()
-        found = [max(-MOST, min(MOST, self.grid.aggregate(real(v)))) for v in flat]
-        return np.array(found, dtype=np.int64)
+        return np.array([records.steps(cell, self.grid) for cell in flat], dtype=np.int64)
 
     def values(self, steps: Steps) -> list[Cell]:
         """Steps as numbers: whole ones on a grid of whole numbers."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,24 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.privacy import records
 from dalenius.privacy.quantized import MOST, Grid, Steps
 from dalenius.release import Cell
 
 
 def whole_steps(values: Any, grid: Grid) -> Steps:
-    """A vector of numbers as whole steps. What is refused is its type and shape, never a value."""
+    """Return a vector of numbers as whole steps, rounded toward zero, and 0 for a cell that is no number.
+
+    Its type and its shape are refused, never a cell.
+    """
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         far = MOST * grid.step
         found = grid.quantize(values, lower=-far, upper=far)
     elif isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes):
-        limited = [max(-MOST, min(MOST, grid.aggregate(_number(v)))) for v in values]
-        found = np.array(limited, dtype=np.int64)
+        listed_cells = values if isinstance(values, Sequence) else records.shown(values)
+        if getattr(listed_cells, "ndim", 1) != 1:
+            raise _no_vector()
+        found = np.array([records.steps(cell, grid) for cell in listed_cells], dtype=np.int64)
     else:
         raise _no_vector()
     if found.ndim != 1:
@@ -57,16 +62,6 @@ def one_of_each(flags: NDArray[np.bool_]) -> Steps:
         place[rows] = noise.uniform(count, rows.size)
     # The first column whose count of flags exceeds the place is itself set.
     return np.asarray(np.argmax(able > place[:, np.newaxis], axis=1), np.int64)
-
-
-def _number(value: object) -> int | float | Fraction:
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, np.float16 | np.float32):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
-        raise _no_vector()
-    return value
 
 
 def _no_vector() -> InvalidArgument:

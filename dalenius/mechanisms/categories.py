@@ -41,9 +41,3 @@ def find(place: dict[Any, int], value: Any, outside: int) -> int:
     except Exception:
         # A null marker of another library refuses to be compared; what cannot be looked up is outside.
         return outside if isinstance(value, list | dict | set) else -1
-
-
-def numbered(names: list[Any]) -> list[int]:
-    """Units as numbers, the same for the same type and text."""
-    seen: dict[tuple[str, str], int] = {}
-    return [seen.setdefault((type(name).__name__, str(name)), len(seen)) for name in names]

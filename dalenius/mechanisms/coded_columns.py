@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import listed
 from dalenius.privacy import numbers
+from dalenius.privacy.records import shown, whole
 
 MOST_ROWS = 2**24
 """Of all tables together."""
@@ -49,7 +50,7 @@ def read_chosen(marginal: object, names: list[str]) -> tuple[int, ...]:
 def read_codes(value: Any, width: int) -> NDArray[np.int64]:
     """Records as rows of codes; what is no code counts as outside every range."""
     if hasattr(value, "__array__"):
-        array = np.asarray(value)
+        array = shown(value)
         if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iufO":
             raise InvalidArgument(
                 "value must be a table of integer codes.", remedy="Pass an array of shape (records, columns)."
@@ -64,13 +65,13 @@ def read_codes(value: Any, width: int) -> NDArray[np.int64]:
 
 
 def _row(row: object, width: int) -> list[int]:
-    if isinstance(row, list | tuple | np.ndarray) and len(row) == width:
-        return [_code(cell) for cell in row]
+    if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
+        cells = list(shown(row)) if isinstance(row, np.ndarray) else row
+        return [_code(cell) for cell in cells] if len(cells) == width else [-1] * width
     return [-1] * width
 
 
 def _code(cell: object) -> int:
     """A whole number in any type: one null turns a column of integers into one of floats or of objects."""
-    if isinstance(cell, bool) or not isinstance(cell, int | float | np.integer | np.floating):
-        return -1
-    return int(cell) if 0 <= cell < MOST_ROWS and cell == int(cell) else -1
+    code = None if isinstance(cell, bool | np.bool_) else whole(cell)
+    return code if code is not None and 0 <= code < MOST_ROWS else -1

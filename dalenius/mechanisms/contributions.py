@@ -1,26 +1,27 @@
-"""Records as columns, and which of them count: every step a function of one unit's own records.
+"""Read records as columns, and choose which of them count: every step a function of one unit's own records.
 
     >>> kept(np.array(["ann", "bob", "ann", "ann"]), 2).sum()
     np.int64(3)
 
-What a record turns into never depends on other records, and no value is refused: what is no number counts as
-missing (NaN), a number too large for a float as infinite. Only the type of a column is refused, which is a
-fact of the schema. Types that a single null may change into each other (integers, floats, objects) read
-alike: every number as a float, every whole id as an integer. From 2^53 on a float stands for several whole
-numbers and is no id of any of them.
+What a record turns into never depends on other records, and no value is refused (`privacy.records`): what is
+no number counts as missing (NaN), a number too large for a float as infinite. Only the type of a column is
+refused, which is a fact of the schema. Columns of numbers that a single null may change into each other
+(integers, floats, objects) read alike: every number as a float.
+
+Ids are whole numbers or texts. Two people who were taken for one would together be held to what one may have,
+and one of them leaving would change what counts of the other. So a record without an id belongs to nobody and
+is left out, and a column of floats is refused by its type: several whole numbers from 2^53 on are one float.
+A float in a list or in a column of objects is no id.
 
 Where a unit has more records than `per_unit`, those stay whose hash is least, of the unit's name and of the
 record's place among the unit's own. Neither values nor other units have a say, so a unit that comes or goes
-changes nothing for the others, and large values are kept no more often than small ones. All records without
-an id are those of one unit.
+changes nothing for the others, and large values are kept no more often than small ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
-from decimal import Decimal
-from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
@@ -28,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
+from dalenius.privacy import records
+from dalenius.privacy.records import number
 
-EXACT = 2**53
-"""Below it every whole number has a float of its own."""
-NULLS = ("NAType", "NaTType")
-"""What other libraries call a missing value."""
+NOBODY = -1
+"""The number of a unit, for a record without an id."""
 
 
 def column(values: Any) -> NDArray[np.float64]:
@@ -41,7 +42,7 @@ def column(values: Any) -> NDArray[np.float64]:
     if found.ndim != 1:
         raise InvalidArgument("values must be one column.", remedy="Pass an array of one dimension.")
     if found.dtype.kind == "O":
-        return np.array([_number(value) for value in found.tolist()], dtype=np.float64)
+        return np.array([number(value) for value in found.tolist()], dtype=np.float64)
     if found.dtype.kind not in "biuf":
         raise InvalidArgument(
             "values must be a column of numbers, and its type is another.",
@@ -64,21 +65,23 @@ def table(values: Any, width: int) -> NDArray[np.float64]:
             with np.errstate(all="ignore"):
                 return found.astype(np.float64)
     values = found.tolist()
-    rows = [[*row] if isinstance(row, list | tuple | np.ndarray) else [] for row in values]
     blank = [math.nan] * width
-    read = [[_number(cell) for cell in row] if len(row) == width else blank for row in rows]
+    read = [[number(cell) for cell in row] if len(row) == width else blank for row in map(_row, values)]
     return np.array(read, dtype=np.float64).reshape(-1, width)
 
 
 def kept(ids: Any, per_unit: int) -> NDArray[np.bool_]:
-    """Which records stay when each unit may have `per_unit` of them."""
+    """Return which records stay when each unit may have `per_unit` of them: none without an id."""
     names, unit = units_of(ids)
     order = np.argsort(unit, kind="stable")
     place = _places(unit, order)
     hashes = np.array([_hash(name) for name in names], dtype=np.uint64)
-    drawn = _mixed(hashes[unit] + place.astype(np.uint64)) if len(names) else hashes
+    if not names:
+        return np.zeros(len(unit), dtype=bool)
+    # The number of nobody takes the last hash, and none of its records stays.
+    drawn = _mixed(hashes[unit] + place.astype(np.uint64))
     order = np.lexsort((place, drawn, unit))
-    return _places(unit, order) < per_unit
+    return np.asarray((_places(unit, order) < per_unit) & (unit != NOBODY))
 
 
 def missing(values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -109,10 +112,8 @@ def _no_rows(records: Any) -> bool:
 
 
 def _array(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(values.astype(object), None))
     if hasattr(values, "__array__"):
-        return np.asarray(values)
+        return records.shown(values)
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise InvalidArgument(
             "values must be a column of numbers.", remedy="Pass an array, a series or a list."
@@ -121,73 +122,56 @@ def _array(values: Any) -> NDArray[Any]:
     return np.fromiter(values, dtype=object)
 
 
-def _number(value: object) -> float:
-    if isinstance(value, Decimal):
-        return math.nan if value.is_nan() else float(value)
-    if isinstance(value, np.timedelta64):
-        return math.nan
-    if not isinstance(value, int | float | Fraction | np.integer | np.floating | np.bool_):
-        return math.nan
-    with np.errstate(all="ignore"):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
+def _row(cell: object) -> list[Any]:
+    """The cells of one record; none where it is not a row."""
+    if isinstance(cell, np.ndarray):
+        return list(records.shown(cell)) if cell.ndim == 1 else []
+    return list(cell) if isinstance(cell, list | tuple) else []
 
 
-def units_of(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
-    """The different ids, and which of them each record has; ids of different types are different units."""
-    found = read_ids(ids)
-    if found.ndim != 1 or found.dtype.kind not in "biufSUO":
+def check_ids(ids: Any) -> None:
+    """Refuse ids of a type that ids do not have. No id is looked at."""
+    if not hasattr(ids, "__array__") or (isinstance(ids, np.ndarray) and ids.shape == (0,)):
+        return
+    kind = records.declared(ids).kind
+    if np.ndim(ids) != 1 or kind not in "iufSUTO":
         raise InvalidArgument(
             "ids must be a column of integers or of text.", remedy="Convert the ids to text first."
         )
-    if found.dtype.kind != "O":
-        names, unit = np.unique(found, return_inverse=True)
-        return [_name(name) for name in names.tolist()], unit.astype(np.int64)
+    if kind == "f":
+        raise InvalidArgument(
+            "ids are floats, in which whole numbers from 2^53 on are no longer apart.",
+            remedy="Pass ids as whole numbers or as texts, read as such where they come from; a column of "
+            'pandas in which ids are missing as dtype "Int64".',
+        )
+
+
+def units_of(ids: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different units, and the number of each record's unit: NOBODY where it has no id."""
+    check_ids(ids)
+    found = read_ids(ids)
+    if found.dtype.kind in "iuSU":
+        cells, place = np.unique(found, return_inverse=True)
+        listed, unit = cells.tolist(), place.astype(np.int64)
+    else:
+        listed, unit = found.tolist(), np.arange(len(found))
     seen: dict[str, int] = {}
-    unit = np.fromiter((seen.setdefault(_name(name), len(seen)) for name in found.tolist()), dtype=np.int64)
-    return [*seen], unit
+    names = map(records.identity, listed)
+    number_of = [NOBODY if name is None else seen.setdefault(name, len(seen)) for name in names]
+    return [*seen], np.array(number_of, dtype=np.int64)[unit]
 
 
 def read_ids(ids: Any) -> NDArray[Any]:
-    """Ids as an array in which integers are what they were, also where one of them is missing."""
-    if isinstance(ids, np.ma.MaskedArray):
-        shown: NDArray[Any] = np.array(ids.data, dtype=object)
-        shown[np.ma.getmaskarray(ids)] = None
-        return shown
+    """Return ids as an array in which integers are what they were, also where one of them is missing."""
     if not hasattr(ids, "__array__"):
         return np.fromiter(ids, dtype=object)
-    found = np.asarray(ids)
-    kind = str(getattr(ids, "dtype", getattr(ids, "type", ""))).lower()
-    if found.dtype.kind == "f" and "int" in kind:
-        # Whole numbers beside a null, which pandas, polars and Arrow hand to numpy as floats.
-        listed = ids.to_pylist() if hasattr(ids, "to_pylist") else ids.to_list()
-        return np.fromiter(listed, dtype=object)
-    return found
-
-
-def is_id(name: str) -> bool:
-    """Whether the name of a unit tells it from others: not a missing id or an inexact float."""
-    return not name.startswith("float ")
-
-
-def _name(value: object) -> str:
-    """The same for what a column of integers turns into where one of its ids is missing."""
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        # From 2^53 on a float stands for several whole numbers.
-        exact = number.is_integer() and abs(number) < EXACT
-        return f"int {int(number):x}" if exact else f"float {number}"
-    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
-        return f"int {int(value):x}"
-    if value is None or type(value).__name__ in NULLS:
-        return "float nan"
-    try:
-        return f"{'str' if isinstance(value, str) else type(value).__name__} {value}"
-    except Exception:
-        # What has no text, such as a fraction of too many digits, is a value and must not be refused.
-        return f"{type(value).__name__} without a text"
+    found = records.shown(ids)
+    if isinstance(ids, np.ndarray) or found.dtype.kind in "iuSU":
+        return found
+    if str(getattr(ids, "dtype", "")) == "category":
+        ids = ids.astype(object)
+    # Whole numbers beside a null, which pandas, polars and Arrow hand to numpy as floats.
+    return np.fromiter(records.listed(ids, found), dtype=object)
 
 
 def _places(unit: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:

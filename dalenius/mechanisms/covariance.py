@@ -93,6 +93,11 @@ class Covariance(Tally, kind="covariance"):
         full = np.concatenate([np.full((len(whole), 1), most), whole], axis=1)
         return np.where(present[:, np.newaxis], full[:, first] * full[:, second], 0)
 
+    @property
+    def missing(self) -> Steps:
+        """Nothing."""
+        return self.vectors(np.full((1, len(self.lower)), np.nan))
+
     def release(
         self, value: Any, *, ids: Any = None, unit: Unit | None = None, confidence: Number = CONFIDENCE
     ) -> Release:

@@ -89,6 +89,11 @@ class Evaluation(Tally, kind="evaluation"):
             cell = pairs[0] * len(self.labels) + pairs[1]
         return np.where(known, cell, -1).reshape(-1, 1)
 
+    @property
+    def missing(self) -> Steps:
+        """No cell."""
+        return np.array([[-1]])
+
     def totals(self, rows: Steps) -> Totals:
         """How many records are in each cell."""
         size = 2 if self.answer == "accuracy" else len(self.labels) ** 2

@@ -14,9 +14,9 @@ import numpy as np
 
 from dalenius.errors import InvalidArgument
 from dalenius.losses.fields import Field
-from dalenius.privacy import numbers
+from dalenius.privacy import numbers, records
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.quantized import MOST, Grid, Steps
+from dalenius.privacy.quantized import Grid, Steps
 from dalenius.privacy.sensitivity import Sensitivity
 
 
@@ -93,21 +93,21 @@ def steps_of(sensitivity: Sensitivity, grid: Grid, *, exact: bool) -> Sensitivit
 
 
 def whole_steps(value: Any) -> Steps:
-    """Whole steps. That they are integers is a fact of their type, not of their values."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
-        return np.array([max(-MOST, min(MOST, int(v))) for v in listed], dtype=np.int64)
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
+    """Return an aggregate as whole steps. That it holds integers is a fact of its type, not of its values.
+
+    A number alone is refused by its type, and so is an array. A list has cells of any type, each of which is
+    read by itself: rounded toward zero, and 0 where it is no number.
+    """
+    if isinstance(value, list | tuple):
+        return records.whole_steps(np.ravel(np.asarray(value, dtype=object)))
+    array = np.asarray(value, dtype=object if isinstance(value, int) else None)
+    alone: Any = 0 if array.ndim else array[()]
+    if isinstance(alone, bool) or not isinstance(alone, int | np.integer):
         raise InvalidArgument(
             "value must be whole grid steps, of an integer type.",
             remedy="Quantize each record first, or make the mechanism with exact=False.",
         )
-    if array.dtype.kind == "u":
-        array = np.minimum(
-            array, np.asarray(MOST, dtype=array.dtype if array.dtype.itemsize == 8 else np.uint64)
-        )
-    return np.clip(np.ravel(array).astype(np.int64), -MOST, MOST)
+    return records.whole_steps(value)
 
 
 def real(value: object) -> int | float | Fraction:

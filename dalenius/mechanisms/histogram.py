@@ -11,7 +11,7 @@ A category must not come from the data: that it occurs would be told without noi
 are left out, or with `other` counted together in a last row whose category is None; a record without a value
 (None, NaN) is in no row, as under zero_out a null record must not be. With `ids`, of each unit the categories
 it has most records in are kept (the first ones of the list where equal), and of each at most linf records: a
-function of the unit's own records alone.
+function of the unit's own records alone. A record without an id is left out (`contributions`).
 
 The error bar of each count is that of the noise, whatever the data, about the count of records kept.
 """
@@ -30,8 +30,8 @@ import numpy as np
 from dalenius.losses.fields import Parameter
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.additive import Additive
-from dalenius.mechanisms.categories import find, numbered, read_categories, values
-from dalenius.mechanisms.contributions import same_length
+from dalenius.mechanisms.categories import find, read_categories, values
+from dalenius.mechanisms.contributions import NOBODY, same_length, units_of
 from dalenius.mechanisms.count_table import CountTable, additive
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.mechanisms.laplace import Laplace
@@ -100,7 +100,9 @@ class Histogram(CountTable, kind="histogram"):
         kept = codes >= 0
         if ids is not None:
             same_length(ids, len(codes))
-            return self._bounded(codes[kept], np.array(numbered(values(ids)), np.int64)[kept])
+            units = units_of(ids)[1]
+            kept &= units != NOBODY
+            return self._bounded(codes[kept], units[kept])
         return np.bincount(codes[kept], minlength=len(self.names)).astype(np.int64)
 
     def _bounded(self, codes: Steps, units: Steps) -> Steps:

@@ -6,6 +6,7 @@ a number, True, False or None, stays; anything else, such as a date, bytes or a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.privacy.quantized import MOST
+from dalenius.privacy.records import integer
 from dalenius.release import Cell
 
 Counts = Mapping[Any, int]
@@ -43,18 +45,21 @@ def _cell(key: Any) -> Cell:
     plain = key.item() if isinstance(key, np.generic) else key
     if plain is None or isinstance(plain, str | bool | float):
         return plain
-    return int(plain) if isinstance(plain, int) and abs(plain) < MOST_KEY else _text(plain)
+    found = integer(plain)
+    return _text(plain) if found is None or abs(found) >= MOST_KEY else found
 
 
 def _text(key: Any) -> str:
     """A text for whatever it is: an integer may have too many digits for one."""
     try:
-        return hex(key) if isinstance(key, int) else str(key)
+        return hex(int(key)) if isinstance(key, int) else str(key)
     except Exception:
         return f"a {type(key).__name__}"
 
 
 def _place(key: Any) -> tuple[str, Any, str]:
     """Numbers by size, all else by its text, kinds apart."""
-    number = isinstance(key, int | float) and key == key
-    return (type(key).__name__, key if number else 0, _text(key))
+    found: int | float | None = integer(key) if isinstance(key, int) else None
+    if isinstance(key, float) and not math.isnan(key):
+        found = float(key)
+    return (type(key).__name__, 0 if found is None else found, _text(key))

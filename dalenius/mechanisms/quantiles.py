@@ -102,10 +102,11 @@ class Quantiles(Ranked, kind="quantiles"):
         if more == 0:
             self.halving.fill(found, records, low, high)
             return found
+        # Counted from the lower end: far from zero the dithered steps would have more than 64 bits.
         for i in range(size):
-            fine = np.sort((records << more) + noise.uniform(1 << more, records.size).astype(np.int64))
-            self.halving.fill(found[i : i + 1], fine, low << more, (high + 1 << more) - 1)
-        return found >> more
+            fine = np.sort((records - low << more) + noise.uniform(1 << more, records.size).astype(np.int64))
+            self.halving.fill(found[i : i + 1], fine, 0, (high - low + 1 << more) - 1)
+        return (found >> more) + low
 
     def worst_case(self) -> tuple[Any, Any]:
         """That of the first round, after which the record that moves is in the larger part."""

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from dalenius.losses.fields import Parameter
 from dalenius.mechanisms.mechanism import Law, Mechanism, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.privacy.records import shown, whole
 from dalenius.privacy.unit import Relation, Unit, read_relation
 from dalenius.profiles.balls import ball, upper
 from dalenius.release import CONFIDENCE, Release
@@ -135,7 +136,7 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
 
     def _codes(self, value: Any) -> NDArray[np.int64]:
         """Category numbers. An array's type is a fact of the schema; what is in it is private."""
-        entries = value if isinstance(value, list | tuple) else np.ravel(np.asarray(value))
+        entries = value if isinstance(value, list | tuple) else np.ravel(shown(value))
         if isinstance(entries, np.ndarray) and entries.dtype.kind not in "biufO":
             raise InvalidArgument(
                 "Categories must be whole numbers, by their type.", remedy="Number the categories from 0."
@@ -146,11 +147,8 @@ class RandomizedResponse(Mechanism, kind="randomized_response"):
 
 def _code(value: object, categories: int) -> int:
     """A category, where it is a whole number of one; else 0, whatever it is."""
-    whole = isinstance(value, int | np.integer | np.bool_)
-    if isinstance(value, float | np.floating):
-        whole = float(value).is_integer()
-    found = int(cast(int, value)) if whole else 0
-    return found if 0 <= found < categories else 0
+    found = whole(value)
+    return found if found is not None and 0 <= found < categories else 0
 
 
 def _interval(count: int, n: int, true: float, other: float, tail: float) -> tuple[int, int]:

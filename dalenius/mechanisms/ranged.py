@@ -88,6 +88,11 @@ class Ranged(Tally):
         step = self.values_grid.step
         return ceil(self.lower / step), floor(self.upper / step)
 
+    @property
+    def missing(self) -> Steps:
+        """That of NaN: nothing, or under replace 0, clipped."""
+        return self.vectors(np.array([np.nan]))
+
     def quantized(self, value: Any) -> tuple[Steps, NDArray[np.bool_]]:
         """Records as steps between the ends, and which of them contribute: all under replace."""
         values = contributions.column(value)

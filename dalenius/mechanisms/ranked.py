@@ -1,7 +1,7 @@
 """Quantiles between public bounds: what the mechanisms that release them share.
 
 Records are rounded toward zero onto the grid and clipped to the outermost grid points within the bounds, each
-by itself; NaN counts as zero. One unit has one record.
+by itself; NaN counts as zero, and so does what is no number (`privacy.records`). One unit has one record.
 """
 
 from __future__ import annotations

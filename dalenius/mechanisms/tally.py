@@ -11,7 +11,9 @@ norm is made of pieces that cannot come together in one sum, it costs the compos
 less at every δ > 0: under replace what is never negative loses at most k and gains at most k, elsewhere.
 
 A record without a number (NaN) contributes nothing, as if absent: that is within every bound under add_remove
-and zero_out. Under replace, where the number of records is public, it counts as 0, clipped.
+and zero_out. Under replace, where the number of records is public, it counts as 0, clipped. A record without
+an id, where ids are given, is left out; under replace with one record a unit it counts as one without a
+number.
 """
 
 from __future__ import annotations
@@ -90,6 +92,11 @@ class Tally(Mechanism):
     def vectors(self, value: Any) -> Steps:
         """Each record's contribution, one row each."""
 
+    @property
+    @abstractmethod
+    def missing(self) -> Steps:
+        """The contribution of a record that holds nothing, as one row."""
+
     # What follows from it.
 
     @cached_property
@@ -114,7 +121,11 @@ class Tally(Mechanism):
         if ids is None:
             return rows
         contributions.same_length(ids, len(rows))
-        return rows[contributions.kept(ids, self.per_unit)]
+        kept = contributions.kept(ids, self.per_unit)
+        if self.relation == "replace" and self.per_unit == 1:
+            nobody = contributions.units_of(ids)[1] == contributions.NOBODY
+            rows, kept = np.where(nobody[:, np.newaxis], self.missing, rows), kept | nobody
+        return rows[kept]
 
     def totals(self, rows: Steps) -> Totals:
         """The exact sum of each column."""

@@ -1,7 +1,8 @@
 """Who is protected, how far one unit can move a value, and values on a grid.
 
 `unit` holds `Unit` and the neighbouring relations, `sensitivity` the bounds in each norm,
-`quantized` the grid on which values enter a mechanism, `numbers` the exact reading of arguments.
+`quantized` the grid on which values enter a mechanism, `numbers` the exact reading of arguments,
+`records` the reading of private records, none of which is refused.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@
 **Records.** Each value is divided by the step (exact: a power of two), rounded toward zero, and
 clipped between the outermost grid points within [lower, upper]. This is a function of the one
 record alone, so on neighbours all other records give the same integers; their sum is exact, its
-order is immaterial, and rounding adds nothing to the sensitivity. NaN counts as 0 and an infinity
-as the nearer end, whatever the other records are; nothing is raised or warned about values.
+order is immaterial, and rounding adds nothing to the sensitivity. NaN counts as 0, as does a hidden
+cell of a masked array, and an infinity as the nearer end, whatever the other records are; nothing
+is raised or warned about values.
 
 **Vectors.** `clip_norm` scales an integer vector v by a factor f ≤ 1 and rounds toward zero. With
 ŝ the norm in float64 and u = 2⁻⁵³, ŝ ≥ (1 − γ)‖v‖ where γ = (d + 4)u/(1 − (d + 4)u) covers the
@@ -79,6 +80,8 @@ class Grid:
         """Each value as grid steps, rounded toward zero and clipped into [lower, upper]."""
         least, most = self._steps_within(lower, upper)
         _check_type(values)
+        if isinstance(values, np.ma.MaskedArray):
+            values = values.filled(0)
         with np.errstate(all="ignore"):
             steps = _steps_of_floats if values.dtype.kind == "f" else _steps_of_integers
             return np.clip(steps(values, self.exponent), least, most)

@@ -25,9 +25,9 @@ import numpy as np
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.ledger.uses import Uses
 from dalenius.mechanisms.above_threshold import Single
-from dalenius.mechanisms.gridded import whole_steps
 from dalenius.mechanisms.mechanism import Payer, Stamp
 from dalenius.noise.stream import StreamKey
+from dalenius.privacy.records import whole_steps
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 from dalenius.release.receipt import Entry
@@ -37,6 +37,10 @@ from dalenius.streams.tallies import Ints, Values
 
 if TYPE_CHECKING:
     from dalenius.streams.continual import Continual
+
+
+UNSAID: Any = object()
+"""For a unit that was not passed, which is another thing than one that is missing."""
 
 
 class Counter(Single):
@@ -79,8 +83,12 @@ class Counter(Single):
         """How many there were."""
         return self._steps
 
-    def add(self, value: Any, unit: Any = None) -> None:
-        """One step: a whole number or a batch of them, or with categories their indices."""
+    def add(self, value: Any, unit: Any = UNSAID) -> None:
+        """Add one step: a whole number or a batch of them, or with categories their indices.
+
+        Numbers are rounded toward zero, and what is no number counts as 0, or in no category. An event whose
+        unit is missing does not count.
+        """
         events = whole_steps(value)
         with self._lock:
             named = self._named(events, unit)
@@ -147,7 +155,9 @@ class Counter(Single):
 
     def _named(self, events: Ints, unit: Any) -> list[Hashable]:
         """Whose events these are, where units are bounded."""
-        if (unit is None) != (self._participants is None):
+        if self._participants is None and unit is None:
+            unit = UNSAID
+        if (unit is UNSAID) != (self._participants is None):
             raise InvalidArgument(
                 "unit says whose a number is, and goes with a bound on what one unit may do.",
                 remedy="Pass most= to the mechanism and unit= to every add, or neither.",

@@ -36,13 +36,13 @@ from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.mechanisms.above_threshold import Single, paid
-from dalenius.mechanisms.gridded import whole_steps
 from dalenius.mechanisms.mechanism import Mechanism, Payer, Stamp, risk
 from dalenius.noise import fresh
 from dalenius.noise.coins import bernoulli
 from dalenius.noise.lazy import ball
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.privacy.records import whole_steps
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.streams.participants import whom_of_items

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.streams.cells import cells
+from dalenius.privacy.records import cells, integer
 
 Words = NDArray[np.uint64]
 KINDS = "biuUSTO"
@@ -48,8 +48,9 @@ def _words(given: list[Any] | NDArray[Any]) -> Words:
 
 
 def _word(cell: object) -> int:
-    if isinstance(cell, int | np.integer | np.bool_):
-        return int(cell) % 2**64
+    found = integer(cell)
+    if found is not None:
+        return found % 2**64
     if isinstance(cell, str):
         return _texts([cell])[0]
     return _digest(cell, b"bytes") if isinstance(cell, bytes) else OTHER

@@ -41,9 +41,9 @@ from dalenius.losses.pure import Approximate
 from dalenius.mechanisms.above_threshold import Single, paid
 from dalenius.mechanisms.mechanism import Mechanism, Payer, Stamp
 from dalenius.privacy import numbers
+from dalenius.privacy.records import cells, integer
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
-from dalenius.streams.cells import cells
 from dalenius.streams.participants import whom_of_events
 
 EVENTS = "Count units by item in a table, with bounds for each; or charge an account without a column."
@@ -164,11 +164,9 @@ class HeavyHitters(Mechanism, kind="heavy_hitters"):
 def _text(cell: object) -> str:
     """By its type and its own value: no event is refused, and none changes what another counts as."""
     if isinstance(cell, str):
-        return str(cell)
-    if not isinstance(cell, int | np.integer) or isinstance(cell, bool):
-        return ""
-    whole = int(cell)
-    return str(whole) if whole.bit_length() <= MOST_BITS else ""
+        return str.__str__(cell)
+    found = None if isinstance(cell, bool | np.bool_) else integer(cell)
+    return str(found) if found is not None and found.bit_length() <= MOST_BITS else ""
 
 
 class HeavySketch(Single):

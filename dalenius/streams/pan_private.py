@@ -41,11 +41,11 @@ from dalenius.losses.fields import Parameter, whole
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.mechanisms.above_threshold import Single, paid
-from dalenius.mechanisms.gridded import whole_steps
 from dalenius.mechanisms.mechanism import Mechanism, Payer, Stamp, risk
 from dalenius.noise import fresh
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.privacy.records import whole_steps
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.streams.participants import whom_of_events

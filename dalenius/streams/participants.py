@@ -21,11 +21,11 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.loss import Loss
 from dalenius.mechanisms.above_threshold import whom_for
 from dalenius.mechanisms.mechanism import Payer
+from dalenius.privacy.records import cells, whole
 from dalenius.privacy.unit import Unit
-from dalenius.streams.cells import cells
 
 NOBODY = ""
-"""The unit of all events that name none."""
+"""Instead of a unit, for events that name none: they do not count."""
 
 
 class Participants:
@@ -39,6 +39,8 @@ class Participants:
         """Which contributions to a step count, the first of each unit if any; they are noted."""
         found = np.zeros(len(units), np.bool_)
         for place, unit in enumerate(units):
+            if unit == NOBODY:
+                continue
             last, times = self.seen.get(unit, (step - self.separation, 0))
             if times < self.most and step - last >= self.separation:
                 self.seen[unit] = (step, times + 1)
@@ -47,9 +49,9 @@ class Participants:
 
 
 def names(units: object, size: int) -> list[Hashable]:
-    """The units of a batch, one for each number of it: texts or whole numbers, of which 1 and "1" are two.
+    """Return the units of a batch, one for each number: texts or whole numbers, of which 1 and "1" are two.
 
-    Events whose unit is missing, or neither, are all of one unit: no batch is refused for what a cell holds.
+    An event whose unit is missing, empty or neither is of nobody: no batch is refused for what a cell holds.
     """
     given = cells(units, "iuUTO", "Units must be texts or whole numbers", "Convert them to text first.")
     several = given if isinstance(given, list) else list(given.tolist())
@@ -64,8 +66,11 @@ def names(units: object, size: int) -> list[Hashable]:
 
 def _name(unit: object) -> Hashable:
     if isinstance(unit, str):
-        return str(unit)
-    return int(unit) if isinstance(unit, int | np.integer) and not isinstance(unit, bool) else NOBODY
+        return str.__str__(unit)
+    if isinstance(unit, bool | np.bool_ | float | np.floating):
+        return NOBODY
+    found = whole(unit)
+    return NOBODY if found is None else found
 
 
 def whom_of_items(

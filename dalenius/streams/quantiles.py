@@ -12,10 +12,8 @@ with G_j − r_j ≥ 0 are around the true bin with probability 1 − α: that i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -25,9 +23,9 @@ from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.mechanism import Floats, Payer, risk
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.privacy.records import cells, number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
-from dalenius.streams.cells import cells
 from dalenius.streams.counter import Counter
 from dalenius.streams.sums import ContinualSum, quantile
 
@@ -82,19 +80,7 @@ def _numbers(given: list[Any]) -> Floats:
             return np.array(given, np.float64)
         except OverflowError:
             pass
-    return np.array([_number(cell) for cell in given], np.float64)
-
-
-def _number(cell: object) -> float:
-    """A number of any size as a float; what is none is NaN."""
-    if not isinstance(cell, int | float | Fraction | Decimal | np.integer | np.floating | np.bool_):
-        return math.nan
-    try:
-        return float(cell)
-    except OverflowError:
-        return math.inf if cell > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
+    return np.array([number(cell) for cell in given], np.float64)
 
 
 class QuantileStream:

@@ -54,6 +54,8 @@ KIND, VERSION = "stream", 2
 OWNER = Owner("counter", "Start another counter and charge for it")
 KINDS = ("decayed", "endless", "sums", "trees", "windows")
 """Modules of the mechanisms whose counters can be kept."""
+MOST_BITS = 2048
+"""Of a unit that is written in decimals. Python may refuse to write or read more than 640 digits."""
 
 
 class Watched:
@@ -204,7 +206,9 @@ def _plain(counter: Counter) -> dict[str, Any]:
         "steps": counter.steps,
         "tally": counter._tally.plain(),
         "last": None if counter._last is None else counter._last.tolist(),
-        "seen": None if participants is None else [[u, *pair] for u, pair in participants.seen.items()],
+        "seen": None
+        if participants is None
+        else [[_written(unit), *pair] for unit, pair in participants.seen.items()],
         "unit": None if counter.unit is None else asdict(counter.unit),
         "entry": None if entry is None else asdict(entry),
     }
@@ -230,7 +234,7 @@ def _restored(text: str, lock: Lock, account: Account | None) -> Counter:
     counter._blocks = watched
     counter._tally.restore(plain["tally"])
     if counter._participants is not None:
-        counter._participants.seen = {name: (last, times) for name, last, times in plain["seen"]}
+        counter._participants.seen = {_read(unit): (last, times) for unit, last, times in plain["seen"]}
     counter._go_on(plain["steps"], None if plain["last"] is None else _values(plain["last"]))
     if watched.digest != plain["noise"]:
         raise NotSound(
@@ -241,6 +245,15 @@ def _restored(text: str, lock: Lock, account: Account | None) -> Counter:
     keeper.resume(plain["steps"], text, plain["use_before"])
     counter._keeper = keeper
     return counter
+
+
+def _written(unit: Any) -> Any:
+    """A unit for JSON: a whole number of so many digits that Python writes none in hexadecimal."""
+    return {"hex": hex(unit)} if isinstance(unit, int) and unit.bit_length() > MOST_BITS else unit
+
+
+def _read(unit: Any) -> Any:
+    return int(unit["hex"], 16) if isinstance(unit, dict) else unit
 
 
 def _values(rows: list[list[Any]]) -> Values:

@@ -160,14 +160,25 @@ def test_no_number_counts_in_the_first_bin_whatever_it_is() -> None:
         QUANTILES.bins(np.array(["0.6"]))
 
 
-def test_events_without_a_unit_are_of_one() -> None:
+def test_events_without_a_unit_do_not_count() -> None:
+    """Were they of one unit, an event of one person would decide whether that of another counts."""
     counter = ContinualSum.calibrate(horizon=10, epsilon=1000, delta=1e-6, most=1).start()
-    counter.add([1] * 5, unit=["ana", None, float("nan"), "", 7])
-    assert set(counter._participants.seen) == {"ana", "", 7}
+    counter.add([1] * 6, unit=["ana", None, float("nan"), "", 7, 3.0])
+    assert set(counter._participants.seen) == {"ana", 7}
     counter.add([1, 1], unit=["7", 7])
-    assert set(counter._participants.seen) == {"ana", "", 7, "7"}
+    assert set(counter._participants.seen) == {"ana", 7, "7"}
+    counter.add(1, unit=None)
+    assert round(counter.value().value) == 3
     with pytest.raises(InvalidArgument, match="as many as"):
         counter.add([1, 1], unit=["ben"])
+
+
+def test_whose_events_are_is_said_exactly_where_units_are_bounded() -> None:
+    bounded = ContinualSum.calibrate(horizon=10, epsilon=1, delta=1e-6, most=1).start()
+    with pytest.raises(InvalidArgument, match="unit says whose"):
+        bounded.add(1)
+    with pytest.raises(InvalidArgument, match="unit says whose"):
+        ContinualSum.calibrate(horizon=10, epsilon=1, delta=1e-6).start().add(1, unit="ana")
 
 
 def test_frequent_items_may_be_of_any_type() -> None:

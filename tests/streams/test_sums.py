@@ -253,8 +253,8 @@ def test_the_end_of_a_stream_and_wrong_types_are_refused() -> None:
     counter.add(1)
     with pytest.raises(NotSound):
         counter.add(1)
-    with pytest.raises(InvalidArgument):
-        SMALL.start().add(1.5)
+    with pytest.raises(InvalidArgument, match="by their type"):
+        SMALL.start().add(np.array([1.5]))
     huge = ContinualSum.designed(horizon=2, scale=Fraction(1, 1000), largest=5).start()
     huge.add([2**70, -1])
     assert huge.value().value == 4

@@ -1,6 +1,7 @@
 """Who is sampled: every row by itself, or units of several rows each.
 
-All of this is private: how many there are, and which rows belong to whom.
+All of this is private: how many there are, and which rows belong to whom. A row without an id belongs to
+nobody and takes part in no step (`mechanisms.contributions`).
 
 A unit that takes part in a step brings all of its rows where they are K at most, and else K of them, every
 choice equally likely and fresh each time. What a unit brings is a function of its own rows and of bits of
@@ -9,6 +10,7 @@ its own, so that one unit coming or going changes nothing that the others bring.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InvalidArgument
 from dalenius.learn.sampling.choices import below
 from dalenius.learn.sampling.coins import Ints
+from dalenius.mechanisms import contributions
 from dalenius.noise.bits import Bits
 from dalenius.privacy import numbers
 
@@ -73,6 +76,7 @@ class Units(Members):
     starts: Ints
     sizes: Ints
     most: int
+    total: int
 
     @property
     def count(self) -> int:
@@ -81,8 +85,8 @@ class Units(Members):
 
     @property
     def rows(self) -> int:
-        """Those of all units."""
-        return self.order.size
+        """Those of all units, and those of nobody."""
+        return self.total
 
     def rows_of(self, chosen: Ints, bits: Bits) -> Ints:
         """A line of `most` row numbers for each unit, −1 where it has fewer."""
@@ -116,17 +120,26 @@ def members(rows: object, units: ArrayLike | None, rows_per_unit: object) -> Mem
             "units and rows_per_unit go together.",
             remedy="Pass both: to whom each row belongs, and how many rows of one take part at most.",
         )
-    owners = np.asarray(units)
-    masked = isinstance(units, np.ma.MaskedArray)
-    if owners.shape != (total,) or masked or not np.issubdtype(owners.dtype, np.integer):
+    if contributions.size(units, "units") != total:
         raise InvalidArgument(
-            "units must be whole numbers, one for each row.",
-            remedy="Pass units as an integer array with an entry for each row.",
+            "units must be whole numbers or texts, one for each row.",
+            remedy="Pass units as a column with an entry for each row.",
         )
     most = numbers.count(rows_per_unit, "rows_per_unit", most=MOST_EACH)
-    order = np.argsort(owners, kind="stable")
-    _, starts, sizes = np.unique(owners[order], return_index=True, return_counts=True)
-    return Units(order, starts, sizes, most)
+    names, owners = contributions.units_of(units)
+    owned = np.flatnonzero(owners != contributions.NOBODY)
+    places = _ranks(names)[owners[owned]]
+    order = owned[np.argsort(places, kind="stable")]
+    _, starts, sizes = np.unique(np.sort(places), return_index=True, return_counts=True)
+    return Units(order, starts, sizes, most, total)
+
+
+def _ranks(names: list[str]) -> Ints:
+    """The place of each unit: whole numbers by size, then all others by name, in whatever order they came."""
+    keys = [(int(name[4:], 16), "") if name.startswith("int ") else (math.inf, name) for name in names]
+    ranks = np.empty(len(names), np.int64)
+    ranks[sorted(range(len(names)), key=keys.__getitem__)] = np.arange(len(names))
+    return ranks
 
 
 def _rows(rows: object) -> int:

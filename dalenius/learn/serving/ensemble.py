@@ -3,7 +3,8 @@
 `fit` is called once for each shard and need not be private. It must depend on its shard alone: what it keeps
 from call to call, or reads elsewhere of the same people, is not covered. What is random in it starts from a
 seed of its own (`chance`). A shard on which it fails has a model that never answers; whether it failed is as
-private as what it gives. Try it on public rows first.
+private as what it gives. Try it on public rows first. Each model is copied as soon as it is made: `fit` may
+give one object for several shards, such as a fallback for shards of one class, which is private too.
 
 Models are as secret as the rows, their duration and what `fit` prints too. Only answers of a `Session` leave.
 """
@@ -11,6 +12,7 @@ Models are as secret as the rows, their duration and what `fit` prints too. Only
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
@@ -74,7 +76,8 @@ class Ensemble:
         count = numbers.count(models, "models", most=MOST)
         rows = Rows(dataset)
         parts = shards(len(rows), count, units=units, key=key)
-        made = cls([_fitted(fit, rows, part) for part in parts])
+        made = cls([None] * count)
+        made._models = [_fitted(fit, rows, part) for part in parts]
         made._form = None if rows.by_number else _form(rows.form())
         how = "row in one of them, by a coin" if units is None else "unit in one of them, by a keyed hash"
         made.how, made.by_unit = f"{count} models, each {how}", units is not None
@@ -107,11 +110,19 @@ def _fitted(fit: Callable[..., Any], rows: Rows, part: Any) -> Any:
     with alone(), quiet(), np.errstate(all="ignore"), chance():
         try:
             given = rows.part(part)
-            return fit(given) if rows.by_number else fit(*given)
+            return _copied(fit(given) if rows.by_number else fit(*given))
         except KeyboardInterrupt:
             raise
         except BaseException:
             return None
+
+
+def _copied(model: Any) -> Any:
+    """The model as it is now, which later shards do not change; as it is where it cannot be copied."""
+    try:
+        return deepcopy(model)
+    except Exception:
+        return model
 
 
 def _said(model: Any, questions: Any, size: int, outputs: Outputs | None, classes: Sequence[Cell]) -> Answers:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InvalidArgument
 from dalenius.privacy import numbers
+from dalenius.privacy.records import shown
 from dalenius.profiles.rounding import U, ceiling, up
 
 Floats = NDArray[np.float64]
@@ -57,7 +58,7 @@ def read_sizes(contributions: ArrayLike) -> Floats:
 def _array(contributions: ArrayLike) -> NDArray[Any]:
     """Real numbers or objects. The type of an array is public; what one element makes of a list is not."""
     try:
-        values = np.asarray(contributions)
+        values = shown(contributions)
         if values.dtype.kind in NUMBERS + "O":
             return values
     except Exception:

@@ -327,6 +327,27 @@ def test_one_model_is_not_many() -> None:
         Ensemble([one, one])
 
 
+def test_a_fallback_that_several_shards_share_is_no_error() -> None:
+    """On how many shards `fit` falls back may depend on one row."""
+    fallback = Constant(X, Y)
+    ensemble = Ensemble.train(lambda x, y: fallback, (X, Y), models=5)
+    assert len(ensemble) == 5
+    assert (
+        dp.learn.serve(ensemble, classes=2, epsilon=40).start().ask(X[0]).value == fallback.predict(X[:1])[0]
+    )
+
+
+def test_a_model_that_is_fitted_anew_for_each_shard_votes_by_its_own() -> None:
+    class Last:
+        def fit(self, x: Any, y: Any) -> Any:
+            self.seen = np.sort(np.ravel(x)).tolist()
+            return self
+
+    model, rows = Last(), np.arange(60.0).reshape(-1, 1)
+    ensemble = Ensemble.train(lambda x, y: model.fit(x, y), (rows, np.zeros(60, int)), models=4)
+    assert sorted(one for made in ensemble._models for one in made.seen) == list(range(60))
+
+
 def test_models_of_a_seed_taint_their_answers() -> None:
     with noise.seeded(b"known"):
         ensemble = Ensemble.train(Constant, (X, Y), models=5)
