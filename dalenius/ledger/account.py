@@ -50,7 +50,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spent:
-    """What was spent: `epsilon` at the account's δ, of its budget."""
+    """What the charges so far cost: `epsilon` at the account's δ, of its budget.
+
+    It is a guarantee for charges that were all fixed in advance. Where charges, or the time to stop, were
+    chosen in view of releases, the guarantee is that of the budget: see `Account.spent`.
+    """
 
     epsilon: float
     budget: str
@@ -287,7 +291,13 @@ class Account:
 
     @property
     def spent(self) -> Spent:
-        """What was spent so far."""
+        """What the charges so far cost: the least ε at which an account of this shape would hold them all.
+
+        It is not a guarantee for an analysis that stops in view of what was released. A privacy filter
+        proves the ε of the budget, which was fixed beforehand, and no smaller one for runs that happen to
+        spend less (Rogers, Roth, Ullman and Vadhan 2016). A reading that holds at any time is that of an
+        odometer, at its own price: `losses.Odometer`, which follows the same losses from the start.
+        """
         with self.ledger.store.read() as snapshot:
             total = self._total(ChainState(snapshot))
             return Spent(upward(self.terms.limit.spent(total)), self.budget, snapshot.count(self.name))

@@ -39,6 +39,7 @@ from dalenius.local.regression import regressed
 from dalenius.local.reports import Rows
 from dalenius.local.strings import Words, power_of_two
 from dalenius.losses.fields import Parameter
+from dalenius.losses.joint import Joint
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
 from dalenius.losses.raw import DiscretePair
@@ -125,7 +126,9 @@ class Rappor(BitRows, kind="rappor"):
         there, back = (
             DiscretePair(p, q, relation=self.relation) for p, q in ((is_set, is_not), (is_not, is_set))
         )
-        return there * self.hashes + back * self.hashes
+        # A bit that only the one string sets, and one that only the other sets, change together.
+        pair = Joint(there + back)
+        return pair if self.hashes == 1 else pair * self.hashes
 
     @property
     def permanent_loss(self) -> Loss:

@@ -8,7 +8,7 @@ that does nothing always does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from dalenius.losses.composition import Composition, compose, together
 from dalenius.losses.group import Group
@@ -57,9 +57,11 @@ class Ordered(Loss):
     """Releases whose pairs have a fixed order each, of which the worst of a few is taken.
 
     Under replace every order of every release meets the description, so that each bounds the truth from
-    below: as they are stated, all with the greater divergence first, and half of each turned.
+    below: as they are stated, all with the greater divergence first, and half of each turned. It is never
+    stored, and its name serves to put it in order among others.
     """
 
+    kind: ClassVar[str] = "ordered"
     terms: tuple[tuple[Loss, int], ...]
     relation: Relation
 

@@ -75,7 +75,8 @@ def together(parts: Sequence[tuple[tuple[Worst, ...] | None, int]]) -> tuple[Wor
             for pair, times in part[min(i, len(part) - 1)]:
                 pairs[pair] += n * times
         merged.append(tuple(pairs.items()))
-    return tuple(dict.fromkeys(merged))
+    # Directions with the same pairs, listed in another order, are the same.
+    return tuple({frozenset(case): case for case in reversed(merged)}.values())[::-1]
 
 
 def compose(losses: Iterable[Loss], *, times: int = 1) -> Loss:

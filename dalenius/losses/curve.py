@@ -18,7 +18,7 @@ from dalenius.figures import Figure, Series
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
 from dalenius.profiles.pair import Floats
-from dalenius.profiles.profile import sample
+from dalenius.profiles.profile import sample, sketch
 from dalenius.profiles.rounding import U
 
 KNOTS = 257
@@ -67,7 +67,7 @@ def upper_curve(loss: Loss) -> Curve:
     if not math.isfinite(top):
         top = loss.epsilon(0.1).upper
     knots = np.linspace(0.0, top if 0 < top < math.inf else 1.0, KNOTS)
-    ends = [sample(profile, knots) for profile in profiles(loss)]
+    ends = [(sample if loss.tight else sketch)(profile, knots) for profile in profiles(loss)]
     lower = np.maximum.reduce([low for low, _ in ends])
     upper = np.maximum.reduce([high for _, high in ends])
     return Curve(knots, lower, np.minimum.accumulate(upper))

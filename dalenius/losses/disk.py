@@ -32,6 +32,7 @@ MODULES = (
     "gaussian",
     "group",
     "iteration.last_iterate",
+    "joint",
     "laplace",
     "mixture",
     "pate.gnmax",

@@ -6,6 +6,7 @@ so that where the first answer is not narrow, others are asked, and the least up
 
     no sampling   a release on a Poisson sample is the release on all, with some outputs replaced by fresh
                   ones without the unit: post-processing, so that it costs no more
+    sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
     inversion     an ε with δ(ε) ≤ δ is an answer for δ
     smaller δ     what holds at a smaller δ holds at this one
@@ -27,12 +28,12 @@ from dalenius.profiles.discrete import Capped, infinite_mass, largest_sum
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.profile import Profile
-from dalenius.profiles.rounding import ceiling, floor
+from dalenius.profiles.rounding import U, ceiling, floor
 
 FAR = 1e150
 """From here on δ is not followed: its value there bounds what comes after."""
-NARROW = 0.05
-"""How far apart the two sides of an answer may be, as a share, before other routes are asked."""
+NARROW = 0.01
+"""How far apart the two sides of a tight answer may be, as a share; beyond it other routes are asked."""
 LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
 HALVINGS = 16
@@ -60,7 +61,7 @@ def least_delta(loss: Loss, epsilon: Fraction, *, proof: bool = False) -> Bound:
 
 
 def _is_wide(low: float, high: float, least: float) -> bool:
-    """Return whether the two sides of an answer are farther apart than rounding explains."""
+    """Return whether the two sides of an answer are farther apart than in a tight one, and not negligible."""
     return high > least and not high <= low * (1 + NARROW)
 
 
@@ -72,6 +73,8 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
         return min(low, high), high
     if (whole := unsampled(loss)) is not None:
         high = min(high, _epsilon(whole, delta, proof)[1])
+    if _asks(loss, low, high, LEAST_EPSILON) and isinstance(loss, Composition):
+        high = min(high, _added(loss, strict, proof))
     if _asks(loss, low, high, LEAST_EPSILON) and not _is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
@@ -92,6 +95,13 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
         if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
     return min(low, high), high
+
+
+def _added(loss: Composition, delta: float, proof: bool) -> float:
+    """Return the sum of the ε of all releases, each at an equal share of δ."""
+    share = Fraction(delta) / sum(n for _, n in loss.terms)
+    each = (n * _epsilon(term, share, proof)[1] for term, n in loss.terms)
+    return math.fsum(each) * (1 + 4 * U)
 
 
 def _halved(loss: Loss, delta: float, proof: bool, low: float, high: float) -> tuple[float, float]:

@@ -15,12 +15,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from dalenius.losses.loose import Loose
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
 from dalenius.profiles.cutoff import half_erfc
 from dalenius.profiles.gaussian_pairs import ShiftPair
 from dalenius.profiles.pair import Floats
-from dalenius.profiles.profile import Profile, sample
+from dalenius.profiles.profile import Profile, sample, sketch
 from dalenius.profiles.rounding import floor
 
 COARSE, FINE = 17, 97
@@ -40,12 +41,15 @@ def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction |
     """μ, to a few digits from above; None where a chance of `slack` does not cover what is infinite."""
     if loss.directions() is None or not slack > 0:
         return None
-    top = loss.epsilon(slack / 2).upper
+    both = profiles(loss)
+    # Any ε from which on δ is at most the slack will do.
+    loose = both[0] if isinstance(both[0], Loose) else None
+    top = loss.epsilon(slack / 2).upper if loose is None else loose.reach(floor(slack / 2))
     if not top < MOST_EPSILON:
         return None
     at = np.linspace(0.0, max(top, 1e-9), knots)
     chance = floor(slack)
-    most = np.maximum.reduce([_most(profile, at, chance / 4) for profile in profiles(loss)])
+    most = np.maximum.reduce([_most(profile, at, chance / 4) for profile in both])
     if not most[-1] <= chance:
         return None
     if not dominates(MOST_DISTANCE, at, most, chance):
@@ -59,9 +63,12 @@ def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction |
 
 def _most(profile: Profile, knots: Floats, negligible: float) -> Floats:
     """At least δ at the knots, looked at until it is negligible: it only falls."""
-    inside = knots <= profile.epsilon(negligible)[1]
+    if isinstance(profile, Loose):
+        inside, read = knots <= profile.reach(negligible), sketch
+    else:
+        inside, read = knots <= profile.epsilon(negligible)[1], sample
     values = np.full_like(knots, negligible)
-    values[inside] = sample(profile, knots[inside])[1]
+    values[inside] = read(profile, knots[inside])[1]
     return np.minimum.accumulate(values)
 
 

@@ -84,7 +84,7 @@ class Group(Loss, kind="group"):
 
     def moment(self, order: float) -> float:
         """Hölder's inequality along the path, with every step rounded up."""
-        return _chained(self.loss.moment, self.size, order)
+        return chained(self.loss.moment, self.size, order)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class GroupPair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """Between nothing and Hölder's inequality."""
-        return (0.0, _chained(lambda t: max(step.log_moment(t)[1] for step in self.steps), self.size, order))
+        return (0.0, chained(lambda t: max(step.log_moment(t)[1] for step in self.steps), self.size, order))
 
     @property
     def support(self) -> tuple[float, float]:
@@ -152,8 +152,8 @@ class GroupPair(Pair):
         return np.nan_to_num(bound, nan=1.0, posinf=1.0)
 
 
-def _chained(moment: Callable[[float], float], size: int, order: float) -> float:
-    """Hölder's inequality; past MOST_TERMS each term is replaced by the largest.
+def chained(moment: Callable[[float], float], size: int, order: float) -> float:
+    """Return Hölder's bound for `size` steps; past MOST_TERMS each term is replaced by the largest.
 
     D_{A−m} ≤ K(t)/t at any float t not below A − m − 1, since Rényi divergences grow with the order.
     """

@@ -6,6 +6,7 @@ below the pairs say nothing; a mechanism that meets the description does (`attai
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,39 +16,63 @@ from dalenius.losses.attained import attained
 from dalenius.losses.loss import Loss
 from dalenius.losses.renyi import RenyiProfile
 from dalenius.profiles.pair import Floats, Worst
-from dalenius.profiles.profile import Profile, sample
+from dalenius.profiles.profile import Profile, sample, sketch
 
 Side = tuple[Profile, ...]
 """One profile for each direction."""
+Read = Callable[[Profile, Floats], tuple[Floats, Floats]]
+"""Encloses a profile at every ε of an array."""
 
 
 @dataclass(frozen=True)
 class Loose:
     """Upper bounds by several routes, and a lower bound by a mechanism that meets the description."""
 
-    above: tuple[Side, ...]
+    pairs: Side
+    moments: RenyiProfile
     below: Side
 
     @staticmethod
     def of(loss: Loss, route: Callable[[Worst], Profile]) -> Loose:
         """The profile of a loss, `route` making that of pairs in one direction."""
         pairs, witness = loss.directions(), attained(loss)
-        from_pairs = () if pairs is None else (tuple(map(route, pairs)),)
         met = None if witness is None else witness.directions()
-        return Loose((*from_pairs, (RenyiProfile.of(loss),)), tuple(map(route, met or ())))
+        return Loose(tuple(map(route, pairs or ())), RenyiProfile.of(loss), tuple(map(route, met or ())))
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
-        high = min(max(profile.delta(epsilon)[1] for profile in side) for side in self.above)
+        known = max((profile.delta(epsilon)[1] for profile in self.pairs), default=1.0)
+        high = self.moments.least_delta(epsilon, known)
         return max((profile.delta(epsilon)[0] for profile in self.below), default=0.0), high
 
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε of an increasing array."""
-        high = [np.maximum.reduce([sample(p, epsilon)[1] for p in side]) for side in self.above]
-        low = [sample(profile, epsilon)[0] for profile in self.below]
-        return np.maximum.reduce([np.zeros_like(epsilon), *low]), np.minimum.reduce(high)
+        known = self._known(epsilon, sample)
+        rows = zip(epsilon.tolist(), known.tolist(), strict=True)
+        return self._least(epsilon, sample), np.array([self.moments.least_delta(*row) for row in rows])
+
+    def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an increasing array, for curves."""
+        known = np.minimum(self._known(epsilon, sketch), self.moments.sketch(epsilon)[1])
+        return self._least(epsilon, sketch), known
+
+    def _known(self, epsilon: Floats, read: Read) -> Floats:
+        """Return what the pairs say from above."""
+        above = [read(profile, epsilon)[1] for profile in self.pairs]
+        return np.asarray(np.maximum.reduce(above)) if above else np.ones_like(epsilon)
+
+    def _least(self, epsilon: Floats, read: Read) -> Floats:
+        """Return what holds from below."""
+        low = [read(profile, epsilon)[0] for profile in self.below]
+        return np.asarray(np.maximum.reduce([np.zeros_like(epsilon), *low]))
+
+    def reach(self, delta: float) -> float:
+        """Return an ε with δ(ε) ≤ `delta`: by moments alone, where they say so."""
+        far = self.moments.reach(delta)
+        return far if far < math.inf else self.epsilon(delta)[1]
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε for `delta`."""
-        high = min(max(profile.epsilon(delta)[1] for profile in side) for side in self.above)
+        known = max((profile.epsilon(delta)[1] for profile in self.pairs), default=math.inf)
+        high = self.moments.least_epsilon(delta, known)
         return max((profile.epsilon(delta)[0] for profile in self.below), default=0.0), high

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from dalenius.arithmetic import arb, workprec
 from dalenius.errors import InvalidArgument
@@ -24,15 +27,23 @@ from dalenius.losses import concentration
 from dalenius.losses import divergence as divergences
 from dalenius.losses.bound import Bound
 from dalenius.losses.composition import Composition, compose
+from dalenius.losses.group import Group, chained
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import below
+from dalenius.profiles.pair import Floats
 
 MOST_ALPHA = 10**9
 """The largest order answered."""
 LEAST_ALPHA = 1 + Fraction(1, 10**6)
 """The least order above 1 answered."""
+COARSE = tuple(2.0**k for k in range(-12, 31, 2))
+"""Orders t = α − 1 that are tried first."""
+HOPE = 0.75
+"""Where an order within a factor of √2 of the best proves so much less, no order proves more."""
+FINE = 8
+"""How many orders are tried for each doubling next to the best of these, where many ε share them."""
 
 
 @runtime_checkable
@@ -71,20 +82,28 @@ def zcdp(loss: Loss) -> Bound:
 class RenyiProfile:
     """The profile that moments prove, from above; from below, nothing but 1 − e^ε."""
 
-    moment: Callable[[float], float]
+    evaluate: Callable[[float], float]
     failure: float = 0.0
     tried: tuple[float, ...] = ()
+    sighted: Callable[[float], float] | None = None
+    known: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
+    seen: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
     def of(loss: Loss) -> RenyiProfile:
         """From the moments of a loss, with the events that its parts set aside."""
         failure, rest = set_aside(loss)
-        return RenyiProfile(rest.moment, failure, tuple(sorted(set(_orders(rest)))))
+        orders = tuple(sorted(set(_orders(rest))))
+        return RenyiProfile(rest.moment, failure, orders, partial(one_way, rest))
+
+    def moment(self, order: float) -> float:
+        """Return the logarithmic moment of an order, which is evaluated once."""
+        if order not in self.known:
+            self.known[order] = self.evaluate(order)
+        return self.known[order]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
-        import numpy as np
-
         least = float(below(np.array([epsilon]))[0][0])
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
         bound = self._at(best, epsilon)
@@ -94,6 +113,72 @@ class RenyiProfile:
             other = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
             bound = min(bound, self._at(other, epsilon))
         return (least, max(least, min(bound, 1.0)))
+
+    def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an array, with orders that all of them share."""
+        best = self._shared(epsilon)
+        least = below(epsilon)[0]
+        bounds = np.array([self._at(t, e) for t, e in zip(best.tolist(), epsilon.tolist(), strict=True)])
+        return least, np.maximum(least, np.minimum(bounds, 1.0))
+
+    def least_delta(self, epsilon: float, known: float) -> float:
+        """Return the lesser of a `known` bound on δ(ε) and what moments prove, where they may prove less."""
+        if 0 < known < 1 and epsilon > 0:
+            start = self._walk(lambda t: self._sight(t) - t * epsilon, -2 * math.log(known) / epsilon)
+            if self._sight(start) - start * epsilon > HOPE * math.log(known):
+                return known
+        return min(known, self.delta(epsilon)[1])
+
+    def least_epsilon(self, delta: float, known: float) -> float:
+        """Return the lesser of a `known` bound on ε and what moments prove, where they may prove less."""
+        if self.failure < delta < 1 and 0 < known < math.inf:
+            need = -math.log(delta)
+            start = self._walk(lambda t: (self._sight(t) + need) / t, 2 * need / known)
+            if (self._sight(start) + need) / start * HOPE > known:
+                return known
+        return min(known, self.epsilon(delta)[1])
+
+    def _sight(self, order: float) -> float:
+        """Return the exponent of an order by the first direction alone, for looking around."""
+        if order not in self.seen:
+            self.seen[order] = _rough(order, (self.sighted or self.moment)(order))
+        return self.seen[order]
+
+    def _walk(self, cost: Callable[[float], float], near: float) -> float:
+        """Return the best of the named orders and of powers of two downhill from one that is near."""
+        place = round(min(max(math.log2(near), -12.0), 30.0)) if near > 0 else 0
+        ways = [cost(2.0 ** (place + way)) for way in (-1, 0, 1)]
+        way = 1 if ways[2] < ways[1] else -1
+        while -12 < place < 30 and cost(2.0 ** (place + way)) < cost(2.0**place):
+            place += way
+        return min([2.0**place, *(t for t in self.tried if t > 0)], key=cost)
+
+    def reach(self, delta: float) -> float:
+        """Return an ε with δ(ε) ≤ `delta`, by one of a few orders; or infinity."""
+        if not delta > self.failure:
+            return math.inf
+        with workprec(BITS):
+            left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
+            need = float((1 / left).log())
+            orders = [*COARSE, *(t for t in self.tried if t > 0)]
+            best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
+            orders = [best * 2.0 ** (k / FINE) for k in range(-2 * FINE, 2 * FINE + 1, FINE // 2)]
+            best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
+            bound = upper((_exponent(best, self.moment(best)) - left.log()) / ball(best))
+        return math.inf if math.isnan(bound) else max(bound, 0.0)
+
+    def _shared(self, epsilon: Floats) -> Floats:
+        """Return a good order for each ε: a power of two, or one that is next to the best of these."""
+        orders = np.array(sorted({*COARSE, *(t for t in self.tried if t > 0)}))
+        best = self._least(orders, epsilon)
+        near = {t * 2.0 ** (k / FINE) for t in set(best.tolist()) for k in range(-FINE, FINE + 1)}
+        return self._least(np.array(sorted({*orders.tolist(), *near})), epsilon)
+
+    def _least(self, orders: Floats, epsilon: Floats) -> Floats:
+        """Return for each ε the one of these orders with the least bound."""
+        rough = np.array([_rough(t, self.moment(t)) for t in orders.tolist()])
+        chosen = np.argmin(rough[:, None] - orders[:, None] * epsilon[None, :], axis=0)
+        return np.asarray(orders[chosen])
 
     def _at(self, order: float, epsilon: float) -> float:
         """Return the bound on δ(ε) of one order; 1 where there is none."""
@@ -117,10 +202,24 @@ class RenyiProfile:
     def _best(self, cost: Callable[[float], float]) -> float:
         """The order of least cost: among powers of two and those named, then by golden section."""
         named = [t for t in self.tried if t > 0]
-        coarse = [2.0**k for k in range(-12, 31, 2)]
-        start = min(coarse + named, key=cost)
+        start = min([*COARSE, *named], key=cost)
         near = min(golden(lambda x: cost(math.exp(x)), math.log(start) - 1.5, math.log(start) + 1.5), 700.0)
         return min((start, math.exp(near)), key=cost)
+
+
+def one_way(loss: Loss, order: float) -> float:
+    """Return the logarithmic moment of the first direction, which is no more than that of the worse one.
+
+    It serves to look around, as it takes less time where the directions differ.
+    """
+    if isinstance(loss, Composition):
+        return sum(n * one_way(term, order) for term, n in loss.terms)
+    if isinstance(path := getattr(loss, "path", loss), Group):
+        return chained(partial(one_way, path.loss), path.size, order)
+    directions = loss.directions()
+    if directions is None or len(directions) == 1:
+        return loss.moment(order)
+    return sum(n * pair.log_moment(order)[1] for pair, n in directions[0])
 
 
 def set_aside(loss: Loss) -> tuple[float, Loss]:

@@ -81,7 +81,8 @@ def _at_most(terms: Sequence[tuple[Lattice, int]], masses: Sequence[float]) -> f
     drift = sum(n * abs(math.log(m)) for m, _, n in counted) * 16 * U
     more = sum(n * math.log1p(p / m) for m, p, n in counted) * (1 + 64 * U)
     if more > 1:
-        return growth(finite + drift + more) * (1 + 64 * U)
+        rest = math.exp(finite - drift) * (1 - 64 * U) if finite - drift < FINITE else 0.0
+        return growth(finite + drift + more) * (1 + 64 * U) - rest
     return growth(finite + drift) * math.expm1(more) * (1 + 64 * U)
 
 

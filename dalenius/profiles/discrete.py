@@ -13,9 +13,10 @@ Whatever the route, δ(ε) at or above the largest sum of losses is the mass of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -68,6 +69,8 @@ def _laws(terms: Terms) -> tuple[tuple[Lattice, int], ...] | None:
     return known if len(known) == len(terms) and len({law.step for law, _ in known}) == 1 else None
 
 
+Reader = Callable[[float], tuple[Composed | Unknown, float]]
+"""A convolution for an ε, and how far from it it may be read."""
 FEW = 4096
 """Up to so many outcomes finite pairs that are on no lattice are multiplied out."""
 MOST_EXACT = 4096
@@ -142,7 +145,7 @@ class Capped:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε): no more than the infinite mass from the largest sum on."""
         if Fraction(epsilon) >= self.top():
-            return infinite_mass(self.terms)
+            return self._infinite
         return self._capped(epsilon, self.route.delta(epsilon))
 
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
@@ -150,33 +153,47 @@ class Capped:
         if not isinstance(self.route, Grid | Laws):
             ends = np.array([self.delta(e) for e in epsilon.tolist()])
             return ends[:, 0], ends[:, 1]
+        return self._read(epsilon, self.route.reader)
+
+    def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε of an increasing array on coarser lattices, each for more ε."""
+        if not isinstance(self.route, Grid):
+            return self.deltas(epsilon)
+        return self._read(epsilon, self.route.sketcher)
+
+    def _read(self, epsilon: Floats, reader: Reader) -> tuple[Floats, Floats]:
         rows: list[tuple[float, float]] = []
         while len(rows) < len(epsilon):
-            composed, reach = self.route.reader(float(epsilon[len(rows)]))
+            composed, reach = reader(float(epsilon[len(rows)]))
             stop = max(len(rows) + 1, int(np.searchsorted(epsilon, epsilon[len(rows)] + reach)))
             rows += [self._capped(e, composed.delta(e)) for e in epsilon[len(rows) : stop].tolist()]
         low, high = np.array(rows).T
         return low, high
 
     def _capped(self, epsilon: float, ends: tuple[float, float]) -> tuple[float, float]:
-        infinite = infinite_mass(self.terms)
+        infinite = self._infinite
         if Fraction(epsilon) >= self.top():
             return infinite
-        most = min(ends[1], self._apart()) if epsilon >= 0 else ends[1]
+        most = min(ends[1], self._apart) if epsilon >= 0 else ends[1]
         return (min(max(ends[0], infinite[0]), most), max(most, infinite[0]))
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta."""
-        infinite = infinite_mass(self.terms)
+        infinite = self._infinite
         if infinite[0] > math.nextafter(delta, 1.0):
             return (math.inf, math.inf)
-        if self._apart() <= delta:
+        if self._apart <= delta:
             return (0.0, 0.0)
         top = self.top()
         cap = math.inf if infinite[1] > delta or math.isinf(top) else ceiling(Fraction(max(top, 0)))
         lower, upper = self.route.epsilon(delta) if delta > 0 else (self._bottom(), cap)
         return min(lower, cap), min(upper, cap)
 
+    @cached_property
+    def _infinite(self) -> tuple[float, float]:
+        return infinite_mass(self.terms)
+
+    @cached_property
     def _apart(self) -> float:
         """At least δ(0): total variation is subadditive under composition."""
         zero = np.zeros(1)
@@ -184,6 +201,10 @@ class Capped:
 
     def top(self) -> Fraction | float:
         """An upper bound on the largest sum of finite losses."""
+        return self._top
+
+    @cached_property
+    def _top(self) -> Fraction | float:
         tops = [(_largest(pair)[1], n) for pair, n in self.terms]
         if any(math.isinf(top) for top, _ in tops):
             return math.inf

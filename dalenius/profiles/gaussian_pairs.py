@@ -142,10 +142,18 @@ class MixturePair(Pair):
             low, high = np.where(sure, guess - near, low), np.where(sure, guess + near, high)
             if sure.all():
                 return low, high
-        for _ in range(70):
-            middle = 0.5 * (low + high)
-            above = self.part.log(middle) > level
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        ends = self.part.log(np.array([-40.0, 40.0 + far]))
+        margin = 1e-9 * (1 + np.abs(level))
+        # λ grows, so that a level beyond its ends is crossed nowhere in between.
+        under, over = (high > low) & (level < ends[0] - margin), (high > low) & (level > ends[1] + margin)
+        low, high = np.where(over, 40.0 + far, low), np.where(under, -40.0, high)
+        wide = np.flatnonzero(high - low > 1.0)
+        a, b, aim = low[wide], high[wide], level[wide]
+        for _ in range(70 if len(wide) else 0):
+            middle = 0.5 * (a + b)
+            above = self.part.log(middle) > aim
+            a, b = np.where(above, a, middle), np.where(above, middle, b)
+        low[wide], high[wide] = a, b
         return low, high
 
     def _slope(self, x: Floats) -> Floats:

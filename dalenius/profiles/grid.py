@@ -1,7 +1,7 @@
 """A common lattice for any pairs, chosen for one question about their composition.
 
 The gap between the two sides in ε is about n·(λ + 1)·step² at tilt λ (see `composed`): the step makes
-that small, until the lattice would have more than `POINTS` points. Losses above the lattice cost a
+that small, until the lattice would have more points than `FINE` allows. Losses above the lattice cost a
 share `BLIND` of δ, and those below it next to nothing of the tilted mass.
 """
 
@@ -24,10 +24,13 @@ from dalenius.profiles.saddle import Plan, Sketch, plan, windowed
 
 Terms = tuple[tuple[Pair, int], ...]
 
-POINTS = 2**17
-"""Most lattice points at which a pair's divergence is asked for, and half of the longest window."""
-AIM = 1e-9
-"""Relative gap in ε that the step aims for."""
+Fineness = tuple[float, int]
+"""The relative gap in ε that the step aims for, and the most lattice points at which a pair's divergence is
+asked for, which is half of the longest window."""
+FINE: Fineness = (1e-9, 2**17)
+"""For one question."""
+COARSE: Fineness = (1e-6, 2**13)
+"""For curves, between whose knots more is lost."""
 NODES = np.geomspace(1e-9, 1e6, 500)
 """Where a pair is first looked at, on either side of zero."""
 ENOUGH = 3e-7
@@ -53,16 +56,26 @@ class Grid:
 
     def reader(self, epsilon: float) -> tuple[Composed | Unknown, float]:
         """A convolution for ε, and how far from it it may be read without loss."""
+        return self._reader(epsilon, FINE)
+
+    def sketcher(self, epsilon: float) -> tuple[Composed | Unknown, float]:
+        """Return a convolution on a coarser lattice, for curves, and how far from ε it may be read.
+
+        The tilted sum is about normal around ε, so that two deviations away its mass is far above rounding.
+        """
+        return self._reader(epsilon, COARSE)
+
+    def _reader(self, epsilon: float, fineness: Fineness) -> tuple[Composed | Unknown, float]:
         planned = plan(self._sketches, epsilon=epsilon)
-        composed, final = self._composed(planned, planned.log_delta)
-        return composed, 1 / (final.tilt + 1 / final.deviation)
+        composed, final = self._composed(planned, planned.log_delta, fineness)
+        return composed, 1 / (final.tilt + 1 / final.deviation) if fineness == FINE else 2 * final.deviation
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, delta > 0."""
         planned = plan(self._sketches, log_delta=math.log(delta))
         lower, upper = 0.0, math.inf
         for _ in range(ATTEMPTS):
-            composed, final = self._composed(planned, math.log(delta))
+            composed, final = self._composed(planned, math.log(delta), FINE)
             scale = 1 / (final.tilt + 1 / final.deviation)
             found = invert(composed.delta, delta, guess=max(final.epsilon, 0.0), scale=scale, narrow=1e-12)
             lower, upper = max(lower, found[0]), min(upper, found[1])
@@ -75,7 +88,7 @@ class Grid:
     def _sketches(self) -> tuple[Sketch, ...]:
         return tuple(_sketch(pair, NODES, NODES, n) for pair, n in self.terms)
 
-    def _composed(self, rough: Plan, log_delta: float) -> tuple[Composed | Unknown, Plan]:
+    def _composed(self, rough: Plan, log_delta: float, fineness: Fineness) -> tuple[Composed | Unknown, Plan]:
         """A finer look at the losses that matter, then the lattice, then the convolution."""
         count = sum(n for _, n in self.terms)
         negligible = math.exp(min(max(log_delta, -650.0), 0.0)) * BLIND / count
@@ -83,7 +96,7 @@ class Grid:
         finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
         final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
         reaches = self._reaches(finer, final.tilt, negligible)
-        step = _step(final, count, reaches)
+        step = _step(final, count, reaches, fineness)
         if step > WIDEST:
             return Unknown(), final
         final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
@@ -150,10 +163,11 @@ def _refined(pair: Pair, reach: tuple[float, float], count: int) -> Sketch:
     return _sketch(pair, right, left, count)
 
 
-def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]]) -> float:
-    aim = math.sqrt(AIM * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
+def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]], fineness: Fineness) -> float:
+    gap, points = fineness
+    aim = math.sqrt(gap * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
     width = final.window[1] - final.window[0]
-    return max(aim, max(sum(reach) for reach in reaches) / POINTS, width / (2 * POINTS - 16))
+    return max(aim, max(sum(reach) for reach in reaches) / points, width / (2 * points - 16))
 
 
 def _mesh(step: float, reach: tuple[float, float], negligible: float) -> Mesh:

@@ -29,6 +29,9 @@ def invert(
     high = _search(lambda epsilon: known(epsilon)[1], delta, guess, scale, narrow)[1]
     near = high if math.isfinite(high) else guess
     above = math.nextafter(delta, 1.0)
+    if known(near)[0] == 0.0 and known(0.0)[0] <= above:
+        # Neither where the answer is nor at 0 is anything known from below: a pair that only dominates.
+        return (0.0, high)
     low = _search(lambda epsilon: known(epsilon)[0], above, near, scale * 2.0**-20, narrow)[0]
     return (min(low, high), high)
 

@@ -20,6 +20,7 @@ from dalenius.losses.dominated import Dominated
 from dalenius.losses.fields import written
 from dalenius.losses.gaussian import Gaussian
 from dalenius.losses.iteration import LastIterate
+from dalenius.losses.joint import Joint
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
 from dalenius.losses.mixture import Mixture
@@ -47,6 +48,7 @@ LOSSES = {
     "dominated": Dominated(Pure(0.5) + Approximate(0.1, delta=1e-8)),
     "gnmax": GNMax(40),
     "group": Approximate(0.5, delta=1e-6).group(3),
+    "joint": Joint(DiscretePair([0.5, 0.5], [0.25, 0.75]) + DiscretePair([0.25, 0.75], [0.5, 0.5])),
     "laplace": Laplace(0.5, relation="replace"),
     "last_iterate": LastIterate(
         lipschitz=1,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius import noise
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, NotSound
 from dalenius.losses.calibration import calibrate
 from dalenius.losses.fields import Numbers, Parameter, a_loss, whole
 from dalenius.losses.individuals.people import read_tiers
@@ -40,6 +40,7 @@ class PersonalSampling:
     delta: Parameter[Fraction] = Parameter(numbers.delta, Fraction(0))
     rounds: Parameter[int] = Parameter(whole, 1)
     rates: tuple[Fraction, ...] = field(init=False)
+    _drawn: list[None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         a_loss(self.each, "each")
@@ -61,11 +62,23 @@ class PersonalSampling:
         return self.at(max(self.rates))
 
     def draw(self, tiers: ArrayLike) -> NDArray[np.bool_]:
-        """Who takes part in a round, each person being of one tier; for the mechanism alone.
+        """Return who takes part in the next round, each person being of one tier; for the mechanism alone.
 
-        Call it `rounds` times at most: the budgets are for so many.
+        Args:
+            tiers: The index in `epsilons` of each person's budget.
+
+        Raises:
+            NotSound: All `rounds` were drawn, by this plan or by a copy of it in the same process. A plan
+                that is read from a pickle, or used in another process, counts by itself.
         """
         listed = read_tiers(tiers, len(self.rates))
+        # Appending is one step for all threads, and copies of a plan share the list.
+        self._drawn.append(None)
+        if len(self._drawn) > self.rounds:
+            raise NotSound(
+                f"The personal budgets are for {self.rounds} rounds, and all of them were drawn.",
+                remedy="Make a plan with as many rounds as there are, which lowers the rates.",
+            )
         mask = np.zeros(len(listed), np.bool_)
         for tier, rate in enumerate(self.rates):
             coins = noise.bernoulli(rate, len(listed))

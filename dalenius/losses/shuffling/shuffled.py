@@ -22,6 +22,7 @@ mechanism that meets the description, not the one that a LocalRandomizer may hav
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -32,6 +33,7 @@ from dalenius.losses.composition import Composition
 from dalenius.losses.discrete_laplace import DiscreteLaplace
 from dalenius.losses.fields import a_loss, whole
 from dalenius.losses.group import Group
+from dalenius.losses.joint import Joint
 from dalenius.losses.laplace import Laplace
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Pure
@@ -157,14 +159,23 @@ def _local(loss: Loss) -> Loss:
             "Shuffling is bounded for local reports of finite epsilon with delta 0, and this is not one.",
             remedy="State the local loss by its epsilon at delta 0, such as Pure or RandomizedResponse.",
         )
-    terms = loss.terms if isinstance(loss, Composition) else ((loss, 1),)
-    if not all(isinstance(term, REPORTS) for term, _ in terms):
+    if not all(isinstance(term, REPORTS) for term in _parts(loss)):
         # Others, a shuffled collection or a sample, hold for one person among many, not for a report's value.
         raise NotSound(
             "This loss is not one of a single person's report, and cannot be shuffled.",
             remedy="Shuffle the local loss, such as Pure or RandomizedResponse; multiply what is shuffled.",
         )
     return loss
+
+
+def _parts(loss: Loss) -> Iterator[Loss]:
+    """Yield the single reports that a loss is made of."""
+    terms = loss.terms if isinstance(loss, Composition) else ((loss, 1),)
+    for term, _ in terms:
+        if isinstance(term, Joint):
+            yield from _parts(term.loss)
+        else:
+            yield term
 
 
 def _categories(loss: Loss) -> int | None:

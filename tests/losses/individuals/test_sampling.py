@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from fractions import Fraction
@@ -103,6 +104,19 @@ def test_people_take_part_as_often_as_their_tier_does():
     rate = float(plan.rates[0])
     assert mask[1::2].all()
     assert abs(mask[::2].mean() - rate) < 6 * math.sqrt(rate * (1 - rate) / 20_000)
+
+
+def test_no_more_rounds_are_drawn_than_the_budgets_are_for():
+    plan = PersonalSampling(Pure(1), epsilons=[0.35, 1], rounds=2)
+    other = copy.copy(plan)
+    with pytest.raises(InvalidArgument):
+        plan.draw([2])
+    plan.draw([0, 1])
+    other.draw([0, 1])
+    for one in (plan, other):
+        with pytest.raises(NotSound, match="2 rounds"):
+            one.draw([0, 1])
+    assert plan == PersonalSampling(Pure(1), epsilons=[0.35, 1], rounds=2)
 
 
 def test_what_does_not_fit_is_refused():
