@@ -175,7 +175,7 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
     def there(one: Any) -> Any:
         return torch.as_tensor(one).to(device) if hasattr(one, "__array__") else one
 
-    with torch.inference_mode():
+    with _buffers_kept(module), torch.inference_mode():
         if isinstance(inputs, Mapping):
             given = module(**{name: there(one) for name, one in inputs.items()})
         elif isinstance(inputs, tuple | list):
@@ -184,6 +184,31 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
             given = module(there(inputs))
         given = getattr(given, "logits", given)
         return given.double().cpu().numpy() if given.is_floating_point() else given.cpu().numpy()
+
+
+@contextmanager
+def _buffers_kept(module: Any) -> Iterator[None]:
+    """Put the buffers of a module back as they were, so that the model keeps nothing of its inputs."""
+    import torch
+
+    homes = [one._buffers for one in module.modules() if one._buffers]
+    before = [(home, {name: (value, _copied(value)) for name, value in home.items()}) for home in homes]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for home, values in before:
+                home.clear()
+                for name, (value, copy) in values.items():
+                    home[name] = value
+                    if copy is not None and value.shape == copy.shape:
+                        value.copy_(copy)
+                    elif copy is not None:
+                        home[name] = copy
+
+
+def _copied(value: Any) -> Any:
+    return None if value is None else value.detach().clone()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from torch import nn
+from torch.ao.quantization import FakeQuantize, MinMaxObserver
 
 from dalenius.learn.evaluation.evaluating import evaluate
 from dalenius.learn.evaluation.independence import ASSUMED, ESTABLISHED, PREDICTS, independence
@@ -168,3 +169,15 @@ def test_known_classes_of_scikit_learn_are_established() -> None:
     assert said(Own().fit(ROWS, LABELS)) == ASSUMED
     model.predict_proba = lambda rows: np.full((len(rows), 2), 0.5)
     assert said(model) == ASSUMED
+
+
+def test_a_model_keeps_nothing_of_the_rows_it_is_evaluated_on() -> None:
+    observer = FakeQuantize(observer=MinMaxObserver, quant_min=0, quant_max=255)
+    model = nn.Sequential(observer, nn.Linear(5, 3))
+    model(torch.randn(50, 5))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    x, y = 100 * torch.randn(40, 5), torch.zeros(40, dtype=torch.long)
+    evaluate(model, (x, y), classes=3, metrics=["accuracy"], epsilon=1, delta=1e-6)
+    after = model.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
