@@ -23,7 +23,7 @@ No function here raises for a cell, whatever its methods do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -143,20 +143,16 @@ def whole_steps(values: Any) -> Steps:
     Raises:
         InvalidArgument: The declared type is neither one of integers nor of objects.
     """
-    given = cells(
-        values,
-        "iuO",
-        "value must be whole grid steps",
-        "Quantize each record first, or make the mechanism with exact=False.",
-    )
-    if not isinstance(given, list):
-        # Unsigned integers from 2^63 on would wrap.
-        most = np.asarray(MOST, dtype=given.dtype if given.dtype.itemsize == 8 else np.uint64)
-        held = np.minimum(given, most) if given.dtype.kind == "u" else given
-        return np.clip(held.astype(np.int64), -MOST, MOST)
-    if set(map(type, given)) <= {int}:
-        return np.array([max(-MOST, min(MOST, cell)) for cell in given], dtype=np.int64)
-    return np.array([steps(cell, UNIT_GRID) for cell in given], dtype=np.int64)
+    return _integers(values, lambda cell: steps(cell, UNIT_GRID))
+
+
+def whole_codes(values: Any) -> Steps:
+    """Return each cell of a column as a whole number within ±2^62, and −1 for what is no whole number.
+
+    Raises:
+        InvalidArgument: The declared type is neither one of integers nor of objects.
+    """
+    return _integers(values, _code)
 
 
 def identity(cell: object) -> str | None:
@@ -174,6 +170,29 @@ def identity(cell: object) -> str | None:
 
 
 UNIT_GRID = Grid(0)
+
+
+def _integers(values: Any, read: Callable[[object], int]) -> Steps:
+    """Integers as they are, held within ±2^62; cells of any type as `read` gives them."""
+    given = cells(
+        values,
+        "iuO",
+        "value must be whole grid steps",
+        "Quantize each record first, or make the mechanism with exact=False.",
+    )
+    if not isinstance(given, list):
+        # Unsigned integers from 2^63 on would wrap.
+        most = np.asarray(MOST, dtype=given.dtype if given.dtype.itemsize == 8 else np.uint64)
+        held = np.minimum(given, most) if given.dtype.kind == "u" else given
+        return np.clip(held.astype(np.int64), -MOST, MOST)
+    if set(map(type, given)) <= {int}:
+        return np.array([max(-MOST, min(MOST, cell)) for cell in given], dtype=np.int64)
+    return np.array([read(cell) for cell in given], dtype=np.int64)
+
+
+def _code(cell: object) -> int:
+    found = whole(cell)
+    return -1 if found is None else max(-MOST, min(MOST, found))
 
 
 def _identity(cell: object) -> str | None:

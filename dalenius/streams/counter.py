@@ -27,7 +27,7 @@ from dalenius.ledger.uses import Uses
 from dalenius.mechanisms.above_threshold import Single
 from dalenius.mechanisms.mechanism import Payer, Stamp
 from dalenius.noise.stream import StreamKey
-from dalenius.privacy.records import whole_steps
+from dalenius.privacy.records import whole_codes, whole_steps
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
 from dalenius.release.receipt import Entry
@@ -89,7 +89,7 @@ class Counter(Single):
         Numbers are rounded toward zero, and what is no number counts as 0, or in no category. An event whose
         unit is missing does not count.
         """
-        events = whole_steps(value)
+        events = self._read(value)
         with self._lock:
             named = self._named(events, unit)
             self._room(1)
@@ -99,14 +99,14 @@ class Counter(Single):
     def extend(self, values: Any) -> None:
         """Steps of one number each, of which only the last value can be asked for."""
         with self._lock:
-            rows = self._rows(whole_steps(values))
+            rows = self._rows(self._read(values))
             self._room(len(rows))
             with self._change():
                 self._take(rows)
 
     def series(self, values: Any) -> Release:
         """Steps of one number each, and the values of all of them."""
-        events = whole_steps(values)
+        events = self._read(values)
         with self._lock:
             first, rows = self._steps + 1, self._rows(events)
             self._room(len(rows))
@@ -152,6 +152,10 @@ class Counter(Single):
         return self._released(nothing, 1, listed=True).receipt.entry
 
     # What it is made of.
+
+    def _read(self, values: Any) -> Ints:
+        """Whole numbers, or the indices of categories; no cell is refused."""
+        return whole_codes(values) if self.mechanism.categories else whole_steps(values)
 
     def _named(self, events: Ints, unit: Any) -> list[Hashable]:
         """Whose events these are, where units are bounded."""

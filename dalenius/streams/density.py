@@ -42,7 +42,7 @@ from dalenius.noise.coins import bernoulli
 from dalenius.noise.lazy import ball
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
-from dalenius.privacy.records import whole_steps
+from dalenius.privacy.records import whole_codes
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.streams.participants import whom_of_items
@@ -124,7 +124,7 @@ class PanPrivateDensity(Mechanism, kind="pan_private_density"):
 
     def sample(self, value: Any, size: int) -> NDArray[Any]:
         """The noisy ones of a public list of items."""
-        there = len({item for item in whole_steps(value).tolist() if 0 <= item < self.items})
+        there = len({item for item in whole_codes(value).tolist() if 0 <= item < self.items})
         found = fresh.discrete_laplace(1 / self.answer_epsilon, size)
         for place, _ in enumerate(found):
             here = bernoulli(HALF + self.bias, there, bits=fresh.Fresh())
@@ -151,8 +151,8 @@ class DensityTable(Single):
         self._answers = self.mechanism.answers
 
     def add(self, items: Any) -> None:
-        """Items that appear; those outside of the universe are left out."""
-        found = np.unique(whole_steps(items))
+        """Items that appear; those outside of the universe, and what is no whole number, are left out."""
+        found = np.unique(whole_codes(items))
         inside = found[(found >= 0) & (found < self.mechanism.items)]
         with self._lock:
             self._check(1)

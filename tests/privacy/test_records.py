@@ -19,7 +19,17 @@ from hypothesis import strategies as st
 from dalenius.errors import InvalidArgument
 from dalenius.privacy import Grid
 from dalenius.privacy.quantized import MOST
-from dalenius.privacy.records import cells, exact, identity, integer, number, steps, whole, whole_steps
+from dalenius.privacy.records import (
+    cells,
+    exact,
+    identity,
+    integer,
+    number,
+    steps,
+    whole,
+    whole_codes,
+    whole_steps,
+)
 
 CELL = st.one_of(
     st.none(),
@@ -94,6 +104,11 @@ def test_one_missing_cell_changes_no_other_in_any_container(column: Any) -> None
 def test_a_declared_type_is_refused_whatever_the_cells_are(values: Any) -> None:
     with pytest.raises(InvalidArgument, match="by their type"):
         whole_steps(values)
+
+
+def test_a_code_that_is_no_whole_number_is_none_of_them() -> None:
+    assert whole_codes([2, 2.0, True, 2.5, None, "2", 10**5000]).tolist() == [2, 2, 1, -1, -1, -1, MOST]
+    assert whole_codes(np.array([3, 4], dtype=np.int8)).tolist() == [3, 4]
 
 
 def test_unsigned_integers_do_not_wrap() -> None:

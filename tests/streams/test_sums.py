@@ -247,6 +247,12 @@ def test_histograms_count_each_category() -> None:
     assert counter.series([1, 1]).columns["category"] == (0, 1, 2, 0, 1, 2)
 
 
+def test_what_is_no_category_counts_in_none() -> None:
+    counter = ContinualSum.designed(horizon=10, scale=Fraction(1, 1000), categories=3).start()
+    counter.add([None, "0", 0.5, float("nan"), [0], 10**5000, True, 2.0])
+    assert counter.value()["value"].tolist() == [0, 1, 1]
+
+
 def test_the_end_of_a_stream_and_wrong_types_are_refused() -> None:
     counter = ContinualSum.designed(horizon=2, scale=3).start()
     counter.add(1)
