@@ -95,7 +95,7 @@ ASSUMPTIONS: tuple[str, ...] = (
     "other threads, by extensions that torch does not see, or by memory shared with other libraries",
     "no private tensor is given to internal functions of torch (names that begin with an underscore) or to "
     "`torch.Generator.set_state`, which this check does not see, or to a profiler or debugger that shows "
-    "sizes",
+    "sizes; and memory that was never written, as that of `torch.Tensor(3, 4)`, is not read",
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""
