@@ -34,7 +34,7 @@ class Mismatch(Exception):
     """A stored node is not the one that the root fixes. Never leaves the ledger."""
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=32)
 def digest(text: str) -> str:
     """Return SHA-256 of a text, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -121,7 +121,7 @@ def _node(read: Read, path: str, expected: str) -> tuple[str, Mapping[str, str]]
     return _parsed(text)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _parsed(text: str) -> tuple[str, Mapping[str, str]]:
     kind, *rows = text.split("\n")
     return kind, {name: listed for name, _, listed in (row.partition(" ") for row in rows)}
