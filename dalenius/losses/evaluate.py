@@ -8,7 +8,7 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
-    inversion     an ε with δ(ε) ≤ δ is an answer for δ
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ with ε(δ) ≤ ε is one for ε
     smaller δ     what holds at a smaller δ holds at this one
 """
 
@@ -38,6 +38,8 @@ LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
 HALVINGS = 16
 """How often the enclosure of an ε is halved at most."""
+INVERSIONS, LEAST_ASKED = 8, 1e-15
+"""For how many δ their ε is asked for, to answer for an ε, and the least of them."""
 SMALLER = 1e-3, 1e-6, 1e-12
 """Smaller δ that are tried, as multiples of the one that is asked for."""
 
@@ -94,7 +96,23 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
             high = min(high, _delta(whole, epsilon, proof)[1])
         if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
+        if _asks(loss, low, high, LEAST_DELTA):
+            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED)))
     return min(low, high), high
+
+
+def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float) -> float:
+    """Return a δ whose ε is no more than this one, by halving log δ from `low` on; 1 where none is seen."""
+    known, beyond = 1.0, low
+    for _ in range(INVERSIONS):
+        middle = math.sqrt(known * beyond)
+        if not known > 1.1 * beyond or not middle < 1:
+            break
+        if _epsilon(loss, Fraction(middle), proof)[1] <= epsilon:
+            known = middle
+        else:
+            beyond = middle
+    return known
 
 
 def _added(loss: Composition, delta: float, proof: bool) -> float:
@@ -121,8 +139,12 @@ def _halved(loss: Loss, delta: float, proof: bool, low: float, high: float) -> t
 
 
 def _asks(loss: Loss, low: float, high: float, least: float) -> bool:
-    """Return whether another route may say more: moments are part of those of losses that are not tight."""
-    return _is_wide(low, high, least) if loss.tight else high == math.inf
+    """Return whether another route may say more: moments are part of those of losses that are not tight.
+
+    Of these, an ε that is infinite or a δ of 1 says nothing; `least` tells which of both is asked for.
+    """
+    nothing = 1.0 if least == LEAST_DELTA else math.inf
+    return _is_wide(low, high, least) if loss.tight else high >= nothing
 
 
 def _is_far(loss: Loss) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
 from dalenius.losses.routes import profiles
+from dalenius.profiles.discrete import infinite_mass
 from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample
 from dalenius.profiles.rounding import U, down, up
@@ -43,8 +44,11 @@ def _end(loss: Loss, fpr: Fraction) -> Bound:
     """At FPR 1 nothing is missed; at FPR 0 only infinite losses are caught."""
     if fpr == 1:
         return Bound(0.0, 0.0, loss.tight, side="lower")
-    caught = loss.delta(700)
-    return Bound(max(0.0, down(1 - caught.upper)), 1.0, caught.tight, side="lower")
+    directions = loss.directions()
+    if directions is None or not loss.tight:
+        return Bound(max(0.0, down(1 - loss.delta(700).upper)), 1.0, False, side="lower")
+    caught = [max(ends) for ends in zip(*map(infinite_mass, directions), strict=True)]
+    return Bound(max(0.0, down(1 - caught[1])), min(1.0, up(1 - caught[0])), True, side="lower")
 
 
 def _curve(ahead: Profile, back: Profile, fpr: float) -> tuple[float, float]:

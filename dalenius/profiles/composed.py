@@ -127,9 +127,10 @@ class Composed:
         split = scale[0] * (found - noise) * (1 - relative)
         excess = scale[1] * slack.excess * self._reach(first) * self._most
         split = (split - excess - slack.above) / (1 + slack.looseness)
-        lower = max(
-            0.0, split - self._crossing(first, at, radius, scale[1], upper - slack.infinite[0] - split)
-        )
+        lower = 0.0
+        if split > 0:
+            gap = upper - slack.infinite[0] - split
+            lower = max(0.0, split - self._crossing(first, at, radius, scale[1], gap))
         return _clip(epsilon, (lower + slack.infinite[0]) * (1 - 8 * U), upper * (1 + 8 * U))
 
     @cached_property

@@ -187,6 +187,16 @@ def test_two_releases_turned_apart_cost_more_than_two_turned_together():
     assert (pair_loss(THIRDS, "add_remove") * 2).delta(1.5).upper == pytest.approx(0.4308, abs=1e-4)
 
 
+def test_infinite_mass_is_not_counted_with_the_finite_one():
+    rows: Rows = (
+        (Fraction(0), Fraction(4, 5)),
+        (Fraction(2, 3), Fraction(0)),
+        (Fraction(1, 3), Fraction(1, 5)),
+    )
+    bound = (pair_loss(rows, "add_remove") * 2).delta(0)
+    assert bound.lower <= Fraction(24, 25) <= bound.upper <= 0.96 * (1 + HAIR)
+
+
 def test_one_release_may_be_turned_by_what_another_gave():
     """The one that gives is its own reverse."""
     even: Rows = tuple((Fraction(a, 9), Fraction(b, 9)) for a, b in ((2, 4), (3, 3), (4, 2)))

@@ -38,6 +38,20 @@ def test_the_least_of_all_routes_answers(loss: Loss, delta: float, most: float) 
     assert loss.delta(bound.upper).lower <= delta
 
 
+def test_a_delta_is_found_where_an_epsilon_is() -> None:
+    """A leak on a sample has no moments, and what is known by moments alone has no pairs."""
+    loss = Approximate(Fraction(1, 20), delta=Fraction(1, 10**10)).poisson(Fraction(1, 2)) + ZeroConcentrated(
+        1
+    )
+    epsilon = loss.epsilon(1e-6).upper
+    assert loss.delta(Fraction(epsilon)).upper <= 1.01e-6
+
+
+def test_sums_of_epsilons_are_never_exceeded() -> None:
+    loss, delta = DiscreteGaussian(Fraction("0.1184")), Fraction("3.06e-10")
+    assert (loss * 613).epsilon(delta).upper <= 613 * loss.epsilon(delta / 613).upper * (1 + 1e-9)
+
+
 def test_a_larger_delta_never_costs_more() -> None:
     loss = Laplace(10**6) * 10**9
     uppers = [loss.epsilon(delta).upper for delta in (1e-9, 1e-6, 1e-3, 0.1, 0.5)]
@@ -71,6 +85,14 @@ def test_ends_of_a_tradeoff_curve_are_rounded_outward_without_warnings() -> None
         end = Approximate(1, delta=RARE**2).tradeoff(0)
         Laplace(10**6).meaning()
     assert end.lower < 1 == end.upper
+
+
+def test_what_is_never_missed_without_false_alarms_is_the_infinite_mass() -> None:
+    for loss in (Approximate(1, delta=Fraction(1, 4)), Approximate(1, delta=Fraction(1, 8)) * 2 + Laplace(1)):
+        end = loss.tradeoff(0)
+        truth = 0.75 if loss == Approximate(1, delta=Fraction(1, 4)) else (7 / 8) ** 2
+        assert end.tight
+        assert end.lower <= truth <= end.upper <= end.lower + 1e-12
 
 
 def test_a_guess_that_gains_nothing_is_said_so() -> None:
