@@ -169,11 +169,15 @@ def _schema(
 
 
 def _check_told(engine: Engine, columns: Mapping[str, str], unit: Unit) -> None:
-    """Units that a server must tell apart have values that it compares one by one."""
+    """Refuse units by a column of another type than those that have a spelling for each value.
+
+    Two values of such a type may count as one, and a single one may make every question fail, such as a
+    duration that is longer than the engine can hold.
+    """
     kinds = {folded(name): kind for name, kind in columns.items()}
-    if engine.dialect != "duckdb" and unit.column and kinds.get(folded(unit.column)) == "other":
+    if unit.column and kinds.get(folded(unit.column)) == "other":
         raise InvalidArgument(
-            f"A unit cannot be told by {unit.column}: two of its values may count as one there.",
+            f"A unit cannot be told by {unit.column}: of its type not all values can be told apart.",
             remedy="Name the unit by a column of numbers, texts or dates.",
         )
 

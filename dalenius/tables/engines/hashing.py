@@ -112,5 +112,6 @@ def _texts(x: str) -> dict[str, tuple[str, str]]:
         "integer": ("i", f"CAST({x} AS VARCHAR)"),
         "real": ("r", f"CAST(CAST(({real}) AS DOUBLE) AS BIT)::VARCHAR"),
         "date": ("d", f"CAST(CAST(epoch({x}) AS BIGINT) // 86400 AS VARCHAR)"),
-        "moment": ("m", f"CAST(epoch_us({x}) AS VARCHAR)"),
+        # Seconds and milliseconds reach further than microseconds do: moments beyond are spelled as one.
+        "moment": ("m", f"TRY(CAST(epoch_us({x}) AS VARCHAR))"),
     }

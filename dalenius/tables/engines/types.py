@@ -44,7 +44,7 @@ def key_of(column: str, type_name: str) -> str:
     if kind == "date":
         return _within(column, "DATE '0001-01-01'", "DATE '9999-12-31'")
     if kind == "moment":
-        plain = column if type_name == "TIMESTAMP" else f"make_timestamp(epoch_us({column}))"
+        plain = column if type_name == "TIMESTAMP" else f"TRY(make_timestamp(epoch_us({column})))"
         return _within(plain, "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'")
     if kind == "integer" and type_name not in INTEGERS:
         return f"CAST({column} AS HUGEINT)"

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.schema import folded
+from dalenius.tables.sources.foreign_connection import check_functions, settle
 from dalenius.tables.sources.identity import Origin, file_names
 
 if TYPE_CHECKING:
@@ -138,38 +139,49 @@ class Shared:
 
     name: str | None
     table: str | None
+    database: str
+    schema: str
     rescans: bool = True
+
+    @staticmethod
+    def open(cursor: DuckDBPyConnection, name: str | None, table: str | None) -> Shared:
+        """Find where the connection works, and refuse functions that would be taken for DuckDB's own."""
+        check_functions(cursor)
+        ((database, schema),) = cursor.execute(
+            "SELECT system.main.current_database(), system.main.current_schema()"
+        ).fetchall()
+        return Shared(name, table, str(database), str(schema))
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
         """Make the tables visible, and give one its name."""
-        database, schema, tables = self._tables(cursor)
+        settle(cursor)
+        tables = self._tables(cursor)
         alias = choose(tables, self.name, self.table)
         named = {table: table for table in tables} | dict([alias] if alias else [])
-        _show(cursor, named, database, schema, read=valid)
+        _show(cursor, named, self.database, self.schema, read=valid)
 
     def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
         """See `Source`: a table of its database."""
-        database, schema, tables = self._tables(cursor)
-        known = self.files(cursor) or frozenset([database])
-        return _origin(known, table, tables, choose(tables, self.name, self.table), schema)
+        tables, known = self._tables(cursor), self.files(cursor) or frozenset([self.database])
+        return _origin(known, table, tables, choose(tables, self.name, self.table), self.schema)
 
     def files(self, cursor: DuckDBPyConnection) -> frozenset[object]:
         """See `Source`: the file of the database that the connection works in, if it has one."""
         listed = cursor.execute(
-            "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+            "SELECT path FROM duckdb_databases() WHERE database_name = ?", [self.database]
         ).fetchall()
         return file_names(str(path) for (path,) in listed if path)
 
-    def _tables(self, cursor: DuckDBPyConnection) -> tuple[str, str, list[str]]:
-        """The database and the schema that the connection works in, and the tables there."""
-        ((database, schema),) = cursor.execute("SELECT current_database(), current_schema()").fetchall()
+    def _tables(self, cursor: DuckDBPyConnection) -> list[str]:
+        """The tables in the schema that the connection works in."""
         listed = cursor.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_catalog = ? AND table_schema = ?",
-            [database, schema],
+            "SELECT table_name FROM system.information_schema.tables "
+            "WHERE table_catalog = ? AND table_schema = ?",
+            [self.database, self.schema],
         ).fetchall()
         tables = [str(row[0]) for row in listed]
         check_tables(tables)
-        return str(database), str(schema), tables
+        return tables
 
     def version(self) -> str:
         """Never the same, as nobody tells when a table of the connection changes."""

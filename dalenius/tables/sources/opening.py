@@ -65,8 +65,9 @@ def open_source(
     check_tables([*([name] if name else []), *others])
     if isinstance(source, duckdb.DuckDBPyConnection):
         cursor = source.cursor()
+        shared = Shared.open(cursor, name, table)
         frames = [frame_of(cursor, one, label, {}) for label, one in others.items()]
-        return _checked(DuckdbEngine(cursor, [Shared(name, table), *frames], room=room))
+        return _checked(DuckdbEngine(cursor, [shared, *frames], room=room))
     folder = Folder.make()
     try:
         connection = duckdb.connect(":memory:", config=_settings(folder.path, memory, threads))

@@ -36,10 +36,10 @@ _COUNTED = {
     "decade": f"{_YEAR} / 10",
 }
 MICROSECONDS = (
-    "CAST(date_part('epoch', date_trunc('second', {0})) AS bigint) * 1000000 "
+    "CAST(CAST(date_part('epoch', date_trunc('second', {0})) AS bigint) AS numeric) * 1000000 "
     "+ CAST(date_part('microseconds', {0}) AS bigint) % 1000000"
 )
-"""Those since 1970 of a moment, exact."""
+"""Those since 1970 of a moment, exact; of the latest moments there are more than a bigint holds."""
 EPOCH = f"(CAST({MICROSECONDS} AS float8) / 1000000)"
 
 

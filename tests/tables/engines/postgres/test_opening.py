@@ -282,3 +282,14 @@ def test_a_private_table_is_not_public_as_well(base: Base, tmp_path: Path, publi
         opened(base.url(), tmp_path, "visits", name="private", public=public)
     assert not (tmp_path / "a.ledger").exists()
     opened(base.url(), tmp_path, "visits", name="private", public=["wards"]).close()
+
+
+def test_an_extreme_moment_of_one_unit_makes_nothing_fail(base: Base, tmp_path: Path) -> None:
+    base.owner.execute("CREATE TABLE t (patient timestamp, ward text)")
+    extremes = "'294276-12-31 23:59:59.999999', '4713-11-24 00:00:00 BC', 'infinity', '-infinity'"
+    base.owner.execute(f"INSERT INTO t SELECT unnest(CAST(ARRAY[{extremes}] AS timestamp[])), 'A'")
+    table = opened(base.url(), tmp_path, "t")
+    assert table.sql("SELECT COUNT(*) AS n FROM t", epsilon=1).receipt.entry
+    assert table.sql("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", epsilon=1).receipt.entry
+    assert table.sql("SELECT COUNT(DISTINCT ward) AS n FROM t", epsilon=1).receipt.entry
+    assert table.sql("SELECT SUM(EXTRACT(epoch FROM patient)) AS s FROM t", epsilon=1).receipt.entry
