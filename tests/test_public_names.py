@@ -261,6 +261,7 @@ EXPORTED = {
         "Gaussian",
         "GaussianDP",
         "GaussianMixture",
+        "Joint",
         "LNMax",
         "Laplace",
         "LastIterate",

@@ -31,6 +31,7 @@ KINDS = {
     "gaussian_dp": "GaussianDP",
     "gaussian_mixture": "GaussianMixture",
     "gnmax": "GNMax",
+    "joint": "Joint",
     "laplace": "Laplace",
     "last_iterate": "LastIterate",
     "lnmax": "LNMax",

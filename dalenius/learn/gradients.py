@@ -221,7 +221,7 @@ class Watched(nn.Module):
             if not self._loops:
                 self._tape.looping = False
                 self._watch.close()
-            self._tape.guard()
+                self._tape.guard()
 
     @property
     def looping(self) -> bool:

@@ -1570,10 +1570,13 @@ def is_mutable(func: Any, writes: bool) -> bool:
     if not isinstance(packet, torch._ops.OpOverloadPacket):
         return False
     schemas = [getattr(packet, name)._schema for name in packet.overloads()]
+    # Overloads for lists of Python, such as those of `sort`, are of TorchScript.
+    several = bare or "foreach" in str(packet)
     written = [
         argument
         for schema in schemas
         for argument in schema.arguments
+        if several or "List" not in str(argument.type)
         if argument.name.startswith("running_")
         or (argument.alias_info is not None and argument.alias_info.is_write and not argument.is_out)
     ]

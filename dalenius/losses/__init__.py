@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.losses.filters import Filter
     from dalenius.losses.gaussian import Gaussian, GaussianDP, GaussianMixture
     from dalenius.losses.iteration.last_iterate import LastIterate
+    from dalenius.losses.joint import Joint
     from dalenius.losses.laplace import Laplace
     from dalenius.losses.loss import Loss
     from dalenius.losses.mixture import Mixture
@@ -60,6 +61,7 @@ else:
             "Gaussian": "dalenius.losses.gaussian",
             "GaussianDP": "dalenius.losses.gaussian",
             "GaussianMixture": "dalenius.losses.gaussian",
+            "Joint": "dalenius.losses.joint",
             "LNMax": "dalenius.losses.pate.lnmax",
             "Laplace": "dalenius.losses.laplace",
             "LastIterate": "dalenius.losses.iteration.last_iterate",
@@ -98,6 +100,7 @@ __all__ = [
     "Gaussian",
     "GaussianDP",
     "GaussianMixture",
+    "Joint",
     "LNMax",
     "Laplace",
     "LastIterate",
