@@ -162,3 +162,11 @@ def test_independent_numbers_for_every_example_are_accepted() -> None:
 
     train(private := run(), loss_of)
     assert private.steps == 1
+
+
+def test_entries_of_an_example_are_sorted() -> None:
+    train(
+        private := run(),
+        lambda private, x, y: functional.cross_entropy(private.model(torch.sort(x, 1).values), y),
+    )
+    assert private.steps == 1
