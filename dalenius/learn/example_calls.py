@@ -334,7 +334,8 @@ class ExampleCalls(TorchFunctionMode):
         if self._tape is None:
             shared = {_address(item) for item in tensors} - self._own.keys()
             for tensor in tensors_in(result):
-                if _address(tensor) not in shared:
+                # Tensors of other layouts have no one address, and count as memory from outside.
+                if _address(tensor) and _address(tensor) not in shared:
                     self._own[_address(tensor)] = _storage(tensor)
         return result
 

@@ -99,6 +99,11 @@ ASSUMPTIONS: tuple[str, ...] = (
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""
+ALIKE = (
+    "the loop treats all chunks of a batch alike: nothing that changes from one to the next, such as a "
+    "counter of the loop or random numbers that are drawn once a chunk, reaches the gradients"
+)
+"""What is taken for granted, too, where a batch is handed out in several chunks."""
 
 
 class Private:
@@ -306,7 +311,9 @@ class Private:
         made = f"steps made: {self.steps} of {self.sampling.steps}"
         average = () if self.average is None else (self.average.how,)
         apart = ExampleLoss.assumptions if LOSS in self._ways else ()
-        assumptions = (*ASSUMPTIONS, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
+        cut = self.processes.count > 1 or self.sampling.usually_at_most > self.chunk
+        alike = (ALIKE,) if cut or self.room is not None else ()
+        assumptions = (*ASSUMPTIONS, *alike, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
         return Receipt(
             loss=loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",

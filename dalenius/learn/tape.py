@@ -122,7 +122,9 @@ _EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, torch.em
 """Functions whose results hold whatever was in memory before."""
 _GROWING = frozenset(("resize_", "resize_as_", "new", "resize", "resize_as"))
 """Methods that may show what was in memory before, beside values of their own."""
-_RANKED = frozenset(("squeeze", "squeeze_", "flatten", "tensordot", "tensorinv", "tensorsolve"))
+_RANKED = frozenset(
+    ("squeeze", "squeeze_", "flatten", "tensordot", "tensorinv", "tensorsolve", "einsum", "to_sparse")
+)
 """Functions whose results have a number of dimensions that depends on numbers they are given."""
 _STORAGES = frozenset((Tensor.storage, Tensor.untyped_storage))
 _DRAWS = "_dalenius_draws"
@@ -359,7 +361,7 @@ class Tape(TorchFunctionMode):
         if tag is None:
             if (self._writes and self._writes.date(tensor)) or self._writes.holds(tensor):
                 return State(MIXED, origin=_ALIAS)
-            if self._writes.has_length(tensor):
+            if self._writes.has_length(tensor) or self._is_odd_parameter(tensor):
                 return State(MIXED, origin=_SIZED_ALIAS)
             if len(_OPEN) > 1 and any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self):
                 return State(MIXED, origin=_ALIAS)
@@ -380,6 +382,16 @@ class Tape(TorchFunctionMode):
         if tensor.requires_grad and state.kind in PRIVATE:
             return self._hidden(tensor, True) or state
         return state
+
+    def _is_odd_parameter(self, tensor: Tensor) -> bool:
+        """Return whether a parameter that is not trained may lie on memory that is not known by its address.
+
+        `nn.Parameter(x)` is seen by no mode. Sparse tensors have several memories, and expanded ones lie on
+        memory of another size.
+        """
+        if type(tensor) is not Parameter or id(tensor) in self._ids or not self.looping:
+            return False
+        return tensor.layout is not torch.strided or 0 in tensor.stride()
 
     def _hidden(self, tensor: Tensor, tagged: bool) -> State | None:
         """Return MIXED for the result of a custom function, whose way back is not known."""
@@ -787,6 +799,12 @@ class Tape(TorchFunctionMode):
 
     def _of_numbers(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of private numbers: its results are mixed."""
+        if any(isinstance(one, PrivateNumber) and type(plain(one)) is bool for one in _flat(args, kwargs)):
+            raise NotSound(
+                f"{_name(func)} takes a truth value of private examples{user_line()}, which may decide what "
+                "it returns.",
+                remedy="Use public flags, and torch.where(condition, a, b) for values.",
+            )
         _check_structure(func, args, kwargs, {})
         result = func(*whole_sizes(_plain(args)), **whole_sizes(_plain(kwargs)))
         check_result(_name(func), result)

@@ -61,6 +61,12 @@ TOLD: dict[str, Decision] = {
     "a dimension less": lambda x, y: torch.ones(1, 2).squeeze(flag(x)).dim() == 2,
     "dimensions by a size": lambda x, y: torch.ones(1, 2, 2).flatten(len(x) - 8).dim() == 2,
     "contracted dimensions": lambda x, y: torch.tensordot(torch.ones(2, 2), torch.ones(2, 2), flag(x)).dim(),
+    "kept dimensions": lambda x, y: torch.ones(2, 2).sum(0, keepdim=(x > 2.9).any().item()).dim() == 2,
+    "a flag": lambda x, y: torch.zeros(2, requires_grad=(x > 2.9).any().item()).requires_grad,
+    "layers by a size": lambda x, y: nn.ModuleList([nn.ReLU(), nn.Tanh()])[len(x) % 2] is None,
+    "layers of an encoder": lambda x, y: len(list(nn.LSTM(2, 2, len(x)).parameters())) == 36,
+    "a sparse parameter": lambda x, y: bool(nn.Parameter(x.to_sparse(), False).to_dense().max() > 20),
+    "an expanded parameter": lambda x, y: nn.Parameter(torch.ones(1).expand(len(x)), False).shape[0] == 9,
     "a parameter": lambda x, y: nn.Parameter(torch.ones(len(x))).shape[0] == 9,
     "a layer": lambda x, y: nn.Linear(x.shape[0], 3).weight.shape[1] == 9,
     "a constructor": lambda x, y: torch.Tensor(torch.zeros(len(x))).shape[0] == 9,
@@ -170,3 +176,12 @@ def test_entries_of_an_example_are_sorted() -> None:
         lambda private, x, y: functional.cross_entropy(private.model(torch.sort(x, 1).values), y),
     )
     assert private.steps == 1
+
+
+def test_a_batch_in_several_chunks_is_an_assumption_on_the_receipt() -> None:
+    whole = run_of(network(), data(9), batch_size=9, public_size=9, steps=1)
+    several = run_of(network(), data(9), batch_size=9, public_size=9, steps=1, chunk=4)
+    said = [
+        any("all chunks of a batch alike" in one for one in each.receipt.bounds) for each in (whole, several)
+    ]
+    assert said == [False, True]

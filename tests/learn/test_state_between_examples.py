@@ -142,12 +142,14 @@ def alone(model: nn.Module, row: tuple[Tensor, Tensor]) -> Tensor:
 
 COUNTER = torch.zeros(())
 TABLE = torch.arange(6.0)
+SPARSE = torch.ones(2).to_sparse()
 KEPT: dict[str, Callable[[], Any]] = {
     "a counter": lambda: COUNTER.add_(1),
     "a counter by operator": lambda: COUNTER.__iadd__(1),
     "a table that moves": lambda: TABLE.copy_(TABLE.roll(1)),
     "a result": lambda: torch.add(COUNTER, 1, out=COUNTER),
     "a view": lambda: TABLE[2:].mul_(0.9),
+    "a sparse table": lambda: (torch.ones(2).to_sparse(), SPARSE.mul_(-1)),
     "a list of tensors": lambda: torch._foreach_add_([COUNTER, TABLE], 1),
 }
 

@@ -158,7 +158,7 @@ def test_texts_that_are_no_utf_8_are_null(text: str, how: str) -> None:
     if how == "connection":
         database.register("registered", texts)
         database.execute("CREATE VIEW v AS SELECT * FROM registered")
-        Shared("v", None).bind(database)
+        Shared.open(database, "v", None).bind(database)
     else:
         frame = texts if how == "arrow" else texts.to_pandas(types_mapper=pandas.ArrowDtype)
         Frame("v", frame).bind(database)
