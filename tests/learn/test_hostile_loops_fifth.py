@@ -64,7 +64,9 @@ TOLD: dict[str, Decision] = {
     "kept dimensions": lambda x, y: torch.ones(2, 2).sum(0, keepdim=(x > 2.9).any().item()).dim() == 2,
     "a flag": lambda x, y: torch.zeros(2, requires_grad=(x > 2.9).any().item()).requires_grad,
     "layers by a size": lambda x, y: nn.ModuleList([nn.ReLU(), nn.Tanh()])[len(x) % 2] is None,
-    "layers of an encoder": lambda x, y: len(list(nn.LSTM(2, 2, len(x)).parameters())) == 36,
+    "layers of an encoder": lambda x, y: len(
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1), len(x), enable_nested_tensor=False).layers
+    ),
     "a sparse parameter": lambda x, y: bool(nn.Parameter(x.to_sparse(), False).to_dense().max() > 20),
     "an expanded parameter": lambda x, y: nn.Parameter(torch.ones(1).expand(len(x)), False).shape[0] == 9,
     "a parameter": lambda x, y: nn.Parameter(torch.ones(len(x))).shape[0] == 9,

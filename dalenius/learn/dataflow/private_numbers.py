@@ -28,7 +28,7 @@ LOGGERS = frozenset(_LOGGERS.split())
 LIBRARIES = frozenset(["torch", "transformers", "peft", "accelerate", "dalenius"])
 """Packages that compare the sizes of tensors to check them, and not to decide what is learned."""
 _OPTIMIZING = "torch.optim", "torch.utils.data", "torch.amp", "transformers.trainer", "accelerate.scheduler"
-_BUILDING = "torch.nn.modules.container", "torch.nn.modules.transformer", "torch.nn.modules.rnn"
+_BUILDING = "torch.nn.modules.container", "torch.nn.modules.transformer"
 DECIDING = *_OPTIMIZING, *_BUILDING, "dalenius.learn.dataflow.batch_length"
 """Modules of these packages that decide something by the numbers they are given, or hand them on."""
 _FORMATS = next(
