@@ -88,7 +88,8 @@ def embedding_bag(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dic
     if padding is not None:
         missing = missing | (rows == padding % len(table))
     mark(rows, 1)
-    looked: Tensor = Embedding.apply(tape, 1, rows.masked_fill(missing, 0), table, None)
+    valid = rows.masked_fill(missing, 0).clamp(0, len(table) - 1)
+    looked: Tensor = Embedding.apply(tape, 1, valid, table, None)
     return _pooled(looked, missing.unsqueeze(-1), scale, mode)
 
 

@@ -33,6 +33,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dalenius.errors import NotSound
 from dalenius.learn.custom_functions import REGISTERED
 from dalenius.learn.dataflow.states import note_written
+from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
 from dalenius.learn.lifted_functions import Lifted
 from dalenius.learn.marks import found_in, other_sequence, replaced, tensors_in
 from dalenius.learn.overrides import check_class, check_modes, is_own
@@ -189,6 +190,8 @@ class ExampleCalls(TorchFunctionMode):
             return self._open(func)(*args, **kwargs)
         with torch._C.DisableTorchFunction():
             result: Any = NotImplemented
+            if held and (func in LOOKUPS or func in CRITERIA):
+                args, kwargs = with_valid_indices(func, args, kwargs)
             if self._lifted is not None and (held or tied):
                 result = self._lifted.run(func, args, kwargs, trained=trained)
             if result is NotImplemented:

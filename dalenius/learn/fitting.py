@@ -30,8 +30,6 @@ from dalenius.privacy.numbers import Number
 Criterion = Callable[[Any, Tensor], Tensor]
 LARGEST, PARTS = 4096, 30
 """A batch has a thirtieth of the public size where nothing else is said, and at most so many rows."""
-IGNORED = -100
-"""The target of a row without a class, which has no loss."""
 
 
 def fit(
@@ -86,7 +84,7 @@ def fit(
         public_size=public_size,
         **more,
     )
-    asked = criterion or _cross_entropy
+    asked = criterion or nn.functional.cross_entropy
     device = next(iter(private.model.names)).device
     try:
         with _bar(private, progress and private.processes.rank == 0) as advance:
@@ -103,13 +101,6 @@ def fit(
         made = f"{private.steps} of {private.sampling.steps} steps"
         warnings.warn(f"Training ended after {made}, as no more could be charged. {refused}", stacklevel=2)
     return private
-
-
-def _cross_entropy(outputs: Any, target: Tensor) -> Tensor:
-    """The cross entropy; a label that is no class is left out, as an error would tell of the row."""
-    if not target.is_floating_point() and outputs.dim() > 1:
-        target = torch.where((target >= 0) & (target < outputs.shape[1]), target, IGNORED)
-    return nn.functional.cross_entropy(outputs, target, ignore_index=IGNORED)
 
 
 def _pair(batch: Any) -> Any:

@@ -11,14 +11,13 @@ the first would have. After the last step a further iteration is refused.
 
 Every logical batch is one step, also an empty one: a chunk of fewer than two rows is filled up with rows of
 zeros, which count nothing. How many rows a batch has is private; into how many chunks it is cut is not, and
-follows from `public_size`. The body of a loop may run more often than `len(private.loader)`, which counts
-steps.
+follows from `public_size`. Which chunk an example is in depends on no other example (`chunk_assignment`). The
+body of a loop may run more often than `len(private.loader)`, which counts steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -31,6 +30,9 @@ from dalenius.learn.stretches import Stretches
 
 if TYPE_CHECKING:
     from dalenius.learn.private import Private
+
+FEWEST = 2
+"""The fewest examples of a chunk. Blank ones fill it up: no analysis depends on how many there are."""
 
 
 class Loader:
@@ -99,6 +101,7 @@ class Loader:
                 while private.steps < end:
                     with private.model.unwatched():
                         rows = private.drawn()
+                    yield from self._measured()
                     yield from self._chunks(rows)
         finally:
             self._pass = None if self._turn == turn else self._pass
@@ -106,60 +109,67 @@ class Loader:
                 # What is called from now on is not watched: the batch at hand can no longer be stepped on.
                 private.waiting = False
 
-    def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
-        """Give parts of about one size; a unit's rows stay together, and a row it lacks is a blank one.
+    def _measured(self) -> Iterator[Any]:
+        """Hand out blank examples, which count nothing, to see what the first passes of a run take on a GPU.
 
-        The number of parts follows from public facts: a batch that is larger than one in a billion has larger
-        parts, and not more. Every process has as many, of which some may be empty.
+        Real examples would have to be picked by their rank in the batch, which others change.
+        """
+        private, room = self._private, self._private.room
+        if room is None:
+            return
+        nobody = private.no_rows()
+        for examples in SIZES:
+            with room.measured(examples):
+                yield from self._handed_out(nobody, at_least=examples)
+        with private.model.unwatched():
+            private.fit_chunk()
+
+    def _chunks(self, rows: NDArray[np.int64]) -> Iterator[Any]:
+        """Hand out the chunks of a batch. Rows of a unit stay together, and a row that it lacks is blank.
+
+        How many there are follows from public facts. Every process has as many, of which some may be empty.
+        """
+        with self._private.model.unwatched():
+            parts = self._private.chunks_of(rows)
+        for number, part in enumerate(parts):
+            later = parts[number + 1] if number + 1 < len(parts) else None
+            yield from self._handed_out(part, later=later, last=later is None)
+
+    def _handed_out(
+        self,
+        part: NDArray[np.int64],
+        *,
+        at_least: int = FEWEST,
+        later: NDArray[np.int64] | None = None,
+        last: bool = False,
+    ) -> Iterator[Any]:
+        """Hand out one chunk, and check that the loop has made a step on it.
+
+        Args:
+            part: The numbers of its rows.
+            at_least: The fewest examples to hand out. Blank ones, which count nothing, fill it up.
+            later: The rows of the next chunk, which may be read ahead.
+            last: Whether it is the last chunk of its batch.
         """
         private = self._private
         with private.model.unwatched():
-            parts = self._parts(rows)
             before = private.optimizer_settings()
-        for number, part in enumerate(parts):
-            with private.model.unwatched():
-                batch, _ = private.supply.rows(part)
-                if number + 1 < len(parts):
-                    private.supply.ahead(parts[number + 1])
-                private.hand_out(batch, part, last=number == len(parts) - 1)
-            turn = self._turn
-            with self._measured(number, len(part)):
-                yield batch
-            private.model.check_watching()
-            with private.model.unwatched():
-                self._used()
-                self._alone(turn)
-                if number + 1 < len(parts) and private.optimizer_settings() != before:
-                    raise NotSound(
-                        "The loop changed settings of the optimizer without a step: it would change them "
-                        "once for every chunk of a batch.",
-                        remedy="Change them, or step a scheduler, where private.steps has grown.",
-                    )
-
-    def _parts(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return the chunks of a batch that this process takes."""
-        private, processes = self._private, self._private.processes
-        first = [] if private.room is None else np.split(rows[: sum(SIZES)], np.cumsum(SIZES)[:-1])
-        rest = rows[sum(SIZES) :] if first else rows
-        size = private.chunk * processes.count
-        count = max(1, -(-private.sampling.usually_at_most // size))
-        parts = np.array_split(rest, count * processes.count)[processes.rank :: processes.count]
-        mine = [part if processes.rank == 0 else part[:0] for part in first]
-        return [*mine, *parts]
-
-    @contextmanager
-    def _measured(self, number: int, examples: int) -> Iterator[None]:
-        """Measure what the first chunks of a run take on a GPU."""
-        private = self._private
-        room = private.room
-        if room is None:
-            yield
-        elif number < len(SIZES):
-            with room.measured(SIZES[number]):
-                yield
-        else:
-            yield
-            private.fit_chunk()
+            batch, _ = private.supply.rows(part, at_least=at_least)
+            if later is not None:
+                private.supply.ahead(later)
+            private.hand_out(batch, part, at_least=at_least, last=last)
+        turn = self._turn
+        yield batch
+        private.model.check_watching()
+        with private.model.unwatched():
+            self._used()
+            self._alone(turn)
+            if not last and private.optimizer_settings() != before:
+                raise NotSound(
+                    "The loop changed settings of the optimizer without a step: it would change them "
+                    "once for every chunk of a batch.",
+                    remedy="Change them, or step a scheduler, where private.steps has grown.",
+                )
 
     def _used(self) -> None:
         self._private.check_outside_step("The next batch was asked for")

@@ -14,9 +14,10 @@ and the gradient of one example, and of
     4u(k√(kN) + n√N),   u the unit roundoff, n twice the expected batch, in N chunks of k examples,
 
 what rounding errors, taken as independent, make of a sum of n vectors of norm C that are all alike. A batch
-of more than twice the expected size B has a probability below e^{−B/3}. Of p processes each has a chunk that
-may be short, so N is n/k + p where there are several. For Laplace noise the L1 norm takes the place of the
-L2 norm, P that of √P, and 64 bits that of 32.
+of more than twice the expected size B has a probability below e^{−B/3}. Chunks vary in size
+(`chunk_assignment`), so there may be more of them than n/k, and N is the larger number. Of p processes each
+has chunks that may be short: p is added to N where there are several. For Laplace noise the L1 norm takes the
+place of the L2 norm, P that of √P, and 64 bits that of 32.
 """
 
 from __future__ import annotations
@@ -64,8 +65,20 @@ class Numerics:
         dtype: torch.dtype,
         norm: str = "l2",
         processes: int = 1,
+        chunks: int = 1,
     ) -> Numerics:
-        """For sums of so many numbers, over an expected `batch` in chunks, which processes share."""
+        """Return the model of a sum over a batch.
+
+        Args:
+            parameters: How many numbers the sum has.
+            noise_multiplier: The scale of the noise over the clipping bound.
+            batch: The expected number of examples of a batch.
+            chunk: The most examples of one backward pass.
+            dtype: The type of the parameters.
+            norm: The norm that is clipped, "l2" or "l1".
+            processes: The number of processes that share a batch.
+            chunks: The number of chunks that a batch is handed out in, if it is more than size asks for.
+        """
         apart = math.sqrt(parameters) if norm == "l2" else float(parameters)
         bits = grid_bits(parameters, noise_multiplier, norm)
         grid = Fraction(apart) / 2**bits
@@ -77,10 +90,10 @@ class Numerics:
             )
         examples = max(1.0, 2 * float(batch))
         inside = min(float(chunk), examples)
-        # Every process has as many chunks, of which the last may be short.
-        chunks = examples / inside + (processes if processes > 1 else 0)
+        # Every process has as many chunks, of which some may be short.
+        sums = max(examples / inside, chunks) + (processes if processes > 1 else 0)
         unit = torch.finfo(dtype).eps / 2
-        off = 4 * unit * (inside * math.sqrt(inside * chunks) + examples * math.sqrt(chunks))
+        off = 4 * unit * (inside * math.sqrt(inside * sums) + examples * math.sqrt(sums))
         slack = grid + OWN + Fraction(off)
         if slack > MOST:
             raise NotSound(

@@ -184,8 +184,20 @@ def planned(
     *,
     correlated: Correlated | None = None,
     processes: int = 1,
+    chunks: int = 1,
 ) -> Plan:
-    """What is done in every step."""
+    """Return what is done in every step.
+
+    Args:
+        model: The model that is trained.
+        clipping: The clipping rule.
+        noise_multiplier: The scale of the noise over the clipping bound.
+        expected: The expected number of examples of a batch.
+        chunk: The most examples of one backward pass; None for a whole batch.
+        correlated: How noise of several steps is correlated, if it is.
+        processes: The number of processes that share a batch.
+        chunks: The number of chunks that a batch is handed out in.
+    """
     names = model.names
     if not names:
         raise InvalidArgument("No parameter of the model requires a gradient.", remedy="Unfreeze some.")
@@ -202,6 +214,7 @@ def planned(
         dtype=max((one.dtype for one in names), key=lambda one: torch.finfo(one).eps),
         norm=clipping.norm,
         processes=processes,
+        chunks=chunks,
     )
     return Plan(clipping, carried, expected, numerics, correlated)
 

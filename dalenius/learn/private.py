@@ -44,6 +44,7 @@ from dalenius.learn.attempts import SEAL, Attempts, joint_seal, not_copied
 from dalenius.learn.averaging import Average
 from dalenius.learn.batch_draws import Draws
 from dalenius.learn.batches import Supply, read_dataset
+from dalenius.learn.chunk_assignment import assign_chunks
 from dalenius.learn.clipping import Clipping, PerLayer
 from dalenius.learn.closures import Closure, Evaluated, calls_closures, check_closure, evaluations
 from dalenius.learn.custom_functions import vouched
@@ -82,10 +83,10 @@ CHUNK = 512
 """The most examples of one backward pass, where nothing else is said and no GPU says what it has room for."""
 LARGEST = 1 << 15
 """The most examples that a GPU is asked for at once."""
+CHUNKS = 12
+"""The first number of the paths of streams that assign examples to chunks."""
 WHOLE = 10**12
 """More rows than there are."""
-FEWEST = 2
-"""The fewest examples of a chunk. Blank ones fill it up: no analysis depends on how many there are."""
 CHECKED = "examples are independent, as checked by data flow from each batch to its backward pass"
 ASSUMPTIONS: tuple[str, ...] = (
     "all private data of the loop come from private.loader",
@@ -99,11 +100,6 @@ ASSUMPTIONS: tuple[str, ...] = (
     "torch computes what its documentation says of the operators that the data flow is derived from",
 )
 """What the check of the loop takes for granted, for receipts."""
-ALIKE = (
-    "the loop treats all chunks of a batch alike: nothing that changes from one to the next, such as a "
-    "counter of the loop or random numbers that are drawn once a chunk, reaches the gradients"
-)
-"""What is taken for granted, too, where a batch is handed out in several chunks."""
 
 
 class Private:
@@ -138,7 +134,8 @@ class Private:
         bands: Over how many steps noise is correlated. Goes with sampling="cyclic".
         average: An average of the model's weights to keep and to export.
         views: How often in a row every example is asked for; the mean of its gradients is clipped.
-        chunk: The most examples of one backward pass; by default what a GPU has room for, or 512.
+        chunk: The most examples of one backward pass; by default what a GPU has room for, or 512. Chunks are
+            on average smaller, so that about one in a million is larger. Below 20 more of them are.
         collate: Makes a batch of one row, given as a list of it; rows are put together afterwards. By default
             torch's `default_collate`.
         pad_to: The public lengths that rows are padded or cut to: an int, or a dictionary by key or position;
@@ -311,9 +308,7 @@ class Private:
         made = f"steps made: {self.steps} of {self.sampling.steps}"
         average = () if self.average is None else (self.average.how,)
         apart = ExampleLoss.assumptions if LOSS in self._ways else ()
-        cut = self.processes.count > 1 or self.sampling.usually_at_most > self.chunk
-        alike = (ALIKE,) if cut or self.room is not None else ()
-        assumptions = (*ASSUMPTIONS, *alike, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
+        assumptions = (*ASSUMPTIONS, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
         return Receipt(
             loss=loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",
@@ -771,15 +766,32 @@ class Private:
             self._draws.restore()
         return self._draws.rows(self._key, self.steps, self._attempts.now(self.steps))
 
-    def hand_out(self, batch: Any, part: NDArray[np.int64], *, last: bool) -> None:
+    def no_rows(self) -> NDArray[np.int64]:
+        """Return the rows of a batch in which there is nobody."""
+        each = self.sampling.rows_per_unit
+        return np.empty(0 if each is None else (0, each), np.int64)
+
+    def chunks_of(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return the chunks of the batch at hand that this process takes.
+
+        Args:
+            rows: The rows of the batch, or a line of them for each unit.
+        """
+        rank, processes = self.processes.rank, self.processes.count
+        step, attempt = self.steps, self._attempts.now(self.steps)
+        count = -(-self.sampling.chunks(self.chunk) // processes) * processes
+        return assign_chunks(rows, count, self._key.stream(CHUNKS, step, attempt))[rank::processes]
+
+    def hand_out(self, batch: Any, part: NDArray[np.int64], *, at_least: int, last: bool) -> None:
         """Begin the pass over a chunk, of which the rows after the real ones are blank and count nothing.
 
         Args:
             batch: The chunk.
             part: The numbers of its real rows.
+            at_least: The number of examples that blank ones fill it up to.
             last: Whether it is the last chunk of its batch.
         """
-        examples = max(FEWEST, len(part))
+        examples = max(at_least, len(part))
         self.waiting, self._last = True, last
         self.model.turn += 1
         self.model.lifts = self.reduction == "mean"

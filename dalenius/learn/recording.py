@@ -39,6 +39,8 @@ PLAIN = type(None), bool, int, float, str, torch.dtype, torch.device
 """Types of what a recorded function may be given beside tensors."""
 MOST = 16
 """Forms of batches that are recorded."""
+FINE = 64
+"""Batches of more examples than this are recorded in sizes that lie closer together."""
 Parts = dict[Tensor, Part]
 Run = Callable[[Sequence[Tensor]], tuple[Tensor, Parts]]
 """From the tensors of a batch to its loss, and to the parts of its gradients."""
@@ -263,9 +265,15 @@ class Pass:
 
 
 def sizes_up(examples: int) -> int:
-    """The next of 1, 2, 3, 4, 6, 8, 12, 16, …: at most half as many again, and few for all batches."""
+    """Return the next of 1, 2, 3, 4, 6, 8, 12, …, 64, and from there on of 80, 96, 112, 128, 160, ….
+
+    There are few sizes for all batches. Small ones grow by at most half, and those from 64 on, as which
+    chunks of one batch vary, by at most a quarter.
+    """
     power = 1 << max(0, examples - 1).bit_length()
-    return power * 3 // 4 if power >= 4 and examples <= power * 3 // 4 else power
+    parts = 8 if power > FINE else 4
+    size = -(-parts * examples // power) * power // parts
+    return size if power >= parts and (parts == 8 or size * 4 == power * 3) else power
 
 
 def _rows(tensors: Sequence[Tensor]) -> int:

@@ -1,7 +1,7 @@
 """`Room`: how many examples a GPU has room for at a time, measured on the first chunks of a run.
 
-Passes over the first two and the next eight examples say what an example takes, and what a pass takes
-whatever it holds. Most of what is left then is filled.
+Passes over two and over eight blank examples, which count nothing, say what an example takes, and what a pass
+takes whatever it holds. Most of what is left then is filled.
 """
 
 from __future__ import annotations

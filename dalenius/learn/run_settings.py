@@ -100,6 +100,7 @@ class Settings:
             chunk,
             correlated=correlated(self.sampling, self.clipping, self.evaluations),
             processes=processes,
+            chunks=self.sampling.chunks(chunk),
         )
 
     def step_loss(self, plan: Plan) -> Loss:

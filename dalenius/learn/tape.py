@@ -71,6 +71,7 @@ from dalenius.learn.dataflow.states import (
     put_tag,
     tag_of,
 )
+from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
 from dalenius.learn.marks import (
@@ -80,6 +81,7 @@ from dalenius.learn.marks import (
     found_in,
     note_ragged,
     other_sequence,
+    ragged,
     replaced,
     tensors_in,
 )
@@ -718,9 +720,27 @@ class Tape(TorchFunctionMode):
             return self._replaced(func, args, kwargs, states)
         if func in reads.VALUES and any(map(is_long, states.values())):
             return reads.READS[func](*args, **kwargs)
+        if private and traits.takes_indices:
+            args, kwargs = self._with_valid_indices(func, args, kwargs, states)
         if private and traits.special:
             return self._special(traits.special)(func, args, kwargs, states)
         return self._run(func, args, kwargs, states, weights)
+
+    def _with_valid_indices(
+        self, func: Function, args: Any, kwargs: Any, states: dict[int, State]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a lookup or a criterion with every index in range, and tag them."""
+        before = found_in(args, kwargs)
+        if any(ragged(tensor) is not None for tensor in before):
+            # The rule for bags takes the tokens from the padded batch that they were picked from.
+            return args, kwargs
+        with torch._C.DisableTorchFunction():
+            args, kwargs = with_valid_indices(func, args, kwargs)
+        for tensor, valid in zip(before, found_in(args, kwargs), strict=True):
+            if valid is not tensor and id(tensor) in states:
+                states[id(valid)] = states[id(tensor)]
+                self._tag(valid, states[id(tensor)])
+        return args, kwargs
 
     def _check_learned(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> None:
         """Refuse tensors that would get gradients of private examples, and that the run does not train."""
@@ -1826,6 +1846,8 @@ class Traits(NamedTuple):
     """The method of `Tape` that takes its place where tensors are private, if any does."""
     quick: bool
     """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
+    takes_indices: bool
+    """Whether it fails on tokens or labels that are out of range (`index_range`)."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1844,8 +1866,9 @@ def traits_of(func: Function) -> Traits:
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
         special = _special_name(func)
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
-        quick = not odd and not mutates and _is_quick(func, special)
-        known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick)
+        indices = func in CRITERIA or func in LOOKUPS
+        quick = not odd and not mutates and not indices and _is_quick(func, special)
+        known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick, indices)
     return known
 
 

@@ -27,6 +27,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from dalenius.errors import InvalidArgument, NotSound
+from dalenius.learn.chunk_assignment import chunk_count
 from dalenius.learn.sampling.coins import Ints
 from dalenius.learn.sampling.members import Members, members
 from dalenius.learn.sampling.restated import restated
@@ -141,6 +142,10 @@ class Sampling(ABC):
         """A public number that a batch exceeds once in a billion steps: six standard deviations above."""
         expected = float(self.expected)
         return math.ceil(expected + 6 * math.sqrt(expected * (1 - float(self.rate))))
+
+    def chunks(self, size: int) -> int:
+        """Return into how many chunks of at most `size` examples a batch is cut, by public facts."""
+        return chunk_count(self.usually_at_most, size)
 
     def loss(self, step: Loss) -> Loss:
         """The loss of the run, from what a step costs a unit that takes part in it."""
