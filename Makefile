@@ -5,7 +5,9 @@ BIN := .venv/bin
 # The same versions for the build tools as for what is installed, whichever way pip reads them.
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m pip install -q --disable-pip-version-check
 # A worker that crashes fails the run: replaced, it would be given no tests, and pytest would wait for ever.
-TESTS := $(BIN)/pytest -n 2 --max-worker-restart=0 -rs
+# Training is tested by itself: a private loop looks at all objects of its process, and collected tests are objects.
+# Bytecode is kept, whatever the environment says: each worker, and each process that a test starts, imports it.
+TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --max-worker-restart=0 -rs
 
 .PHONY: demo test test-slow format clean
 
@@ -17,7 +19,8 @@ test: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(TESTS)
+	$(TESTS) tests/learn
+	$(TESTS) --ignore=tests/learn
 
 # The full sizes; the result is kept with the commit it belongs to.
 test-slow: .venv/test.stamp

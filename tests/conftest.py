@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import flint
 import numpy as np
 import pytest
 from flint import arb, fmpq
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from postgres_server import postgres
 
 from dalenius.profiles.pair import Pair
@@ -20,17 +21,20 @@ from dalenius.profiles.pair import Pair
 __all__ = ["postgres"]
 
 # No test asserts a duration: a slow machine is not a failure.
-settings.register_profile("dalenius", deadline=None)
+settings.register_profile("dalenius", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dalenius")
 
 
-COSTLY = (
+FIRST = (
     "tests/learn/test_bare_machine.py",
+    "tests/learn/test_recording.py",
     "tests/learn/test_resume.py",
     "tests/learn/test_several.py",
     "tests/losses/test_filters.py",
 )
-"""Files whose tests share what takes ten seconds or more to make."""
+"""Files whose tests share what takes ten seconds or more to make. They come first, each on one worker."""
+CHUNK = 8
+"""How many tests that follow each other in a file are handed out together."""
 
 
 @atexit.register
@@ -39,22 +43,71 @@ def _silenced() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def _place(nodeid: str) -> int:
+    """Return how early a test runs: those of Spark first, then the files of `FIRST`, then all others."""
+    if "spark" in nodeid or "docs/engines.md" in nodeid:
+        return 0
+    return 1 if nodeid.split("::")[0] in FIRST else 2
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes long to the front, so that no worker waits for another at the end."""
+    items.sort(key=lambda item: _place(item.nodeid))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests go to workers one by one, but all that use Spark to the same, which starts Java once.
+    """Return a scheduler that hands out tests in the order of collection, a few of one file at a time.
 
-    So do those of a file whose fixture takes long.
+    All tests that use Spark go to one worker, which starts Java once, and so do those of a file of `FIRST`.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            if "spark" in nodeid or "docs/engines.md" in nodeid:
-                return "spark"
-            file = nodeid.split("::")[0]
-            return file if file in COSTLY else nodeid
+        def schedule(self) -> None:
+            """Number the groups of tests once both workers have said which tests there are."""
+            if self.collection is None:
+                collected = next(iter(self.registered_collections.values()))
+                self._groups = _grouped(collected)
+                self._indices = {nodeid: index for index, nodeid in enumerate(collected)}
+            super().schedule()
 
-    return Together(config, log) if config.getvalue("dist") == "load" else None
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            """Forget a group that is done: what is pending is counted after each test."""
+            super().mark_test_complete(node, item_index, duration)
+            work = self.assigned_work[node]
+            group = self._split_scope(self.registered_collections[node][item_index])
+            if all(work[group].values()):
+                del work[group]
+
+        def _split_scope(self, nodeid: str) -> str:
+            return self._groups[nodeid]
+
+        def _assign_work_unit(self, node: Any) -> None:
+            """Send a group, by the index of each test: all workers collect the same list."""
+            group, tests = self.workqueue.popitem(last=False)
+            self.assigned_work.setdefault(node, {})[group] = tests
+            node.send_runtest_some([self._indices[nodeid] for nodeid, done in tests.items() if not done])
+
+    if config.getvalue("dist") != "load":
+        return None
+    config.option.loadscopereorder = False
+    return Together(config, log)
+
+
+def _grouped(nodeids: Sequence[str]) -> dict[str, str]:
+    """Return the group of each test: what belongs on one worker, or a few neighbours in a file."""
+    groups: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for nodeid in nodeids:
+        file = nodeid.split("::")[0]
+        if (place := _place(nodeid)) < 2:
+            groups[nodeid] = file if place else "spark"
+        else:
+            groups[nodeid] = f"{file} {counts[file] // CHUNK}"
+            counts[file] += 1
+    return groups
 
 
 Truth = Callable[[float], arb]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
+from sizes import one_in
 
 from dalenius.audits import Audit, audit
 from dalenius.losses import DiscreteLaplace
@@ -123,13 +124,13 @@ def test_the_worst_case_of_a_vector_attains_the_claim(mechanism: Mechanism) -> N
 
 
 @pytest.mark.parametrize(("kind", "column"), [(Lawful, 0), (Opaque, 3)])
-@pytest.mark.parametrize("mechanism", VECTORS, ids=repr)
+@pytest.mark.parametrize("mechanism", one_in(2, VECTORS), ids=repr)
 def test_half_the_noise_in_an_entry_is_found(mechanism: Mechanism, kind: type[Opaque], column: int) -> None:
     assert caught(kind(mechanism, halved(column, itself)), trials=60_000)
 
 
 @pytest.mark.parametrize("kind", [Lawful, Opaque])
-@pytest.mark.parametrize("mechanism", COUNTS, ids=repr)
+@pytest.mark.parametrize("mechanism", one_in(2, COUNTS), ids=repr)
 def test_half_the_noise_in_the_last_row_of_a_table_is_found(
     mechanism: Histogram | Marginals, kind: type[Opaque]
 ) -> None:
@@ -172,9 +173,9 @@ def test_a_histogram_charged_for_one_row_is_found_under_replace() -> None:
 
 
 def test_what_is_right_is_accused_no_more_often_than_stated() -> None:
-    """Of 60 audits at confidence 0.9, no more than a binomial exceeds with probability 1e-7."""
+    """Of 30 audits at confidence 0.9, no more than a binomial exceeds with probability 1e-7."""
     mechanism = Opaque(Laplace(scale=1, sensitivity=Sensitivity(l0=3, l1=1), **WHOLE))
-    found = [audit(mechanism, trials=500, confidence=0.9) for _ in range(60)]
+    found = [audit(mechanism, trials=500, confidence=0.9) for _ in range(30)]
     wrong = sum(not one.holds for one in found)
     assert binom.sf(wrong - 1, len(found), 0.1) > ALARM
 

@@ -251,7 +251,7 @@ def main(folder: Path) -> None:
     train(begun())
     (folder / "whole").mkdir()
     results = {"whole": finished(folder / "whole"), "points": at_points(folder)}
-    results["random"] = at_random(folder / "random", 8)
+    results["random"] = at_random(folder / "random", 4)
     (folder / "results.json").write_text(json.dumps(results))
 
 

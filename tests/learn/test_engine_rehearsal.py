@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from sizes import one_in, slow
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -19,7 +20,6 @@ from .engine import EXACT, apart, length
 from .reference import Gradients, losses, norms, per_example_gradients
 
 Inputs = tuple[Tensor, ...]
-SIZES = [1, 2, 3, 5, 7]
 IGNORED = -100
 TIME, WORDS, CLASSES = 6, 11, 3
 CLIP = 0.3
@@ -213,7 +213,7 @@ def check(kind: type[nn.Module], inputs: Inputs, *, mean: bool, blank: int = 0) 
     assert apart(total, wanted) <= CLOSE * (1 + length(wanted))
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [1, 2, 5, *slow([3, 7])])
 @pytest.mark.parametrize(("kind", "batch"), CASES)
 def test_norms_and_sums_are_those_of_single_examples(
     kind: type[nn.Module], batch: Callable[[int], Inputs], n: int
@@ -221,7 +221,7 @@ def test_norms_and_sums_are_those_of_single_examples(
     check(kind, batch(n), mean=n % 2 == 0)
 
 
-@pytest.mark.parametrize("mean", [True, False], ids=["mean", "sum"])
+@pytest.mark.parametrize("mean", [True, *slow([False])], ids=["mean", "sum"])
 @pytest.mark.parametrize(("kind", "batch"), CASES)
 def test_blank_rows_that_fill_up_a_batch_count_nothing(
     kind: type[nn.Module], batch: Callable[[int], Inputs], mean: bool
@@ -235,7 +235,7 @@ def test_blank_rows_that_fill_up_a_batch_count_nothing(
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
 @pytest.mark.parametrize("kind", [Dense, Convolutional])
-@pytest.mark.parametrize("n", [size for size in SIZES if size > 1])
+@pytest.mark.parametrize("n", [2, 5, *slow([3, 7])])
 @pytest.mark.parametrize("mean", [True, False], ids=["mean", "sum"])
 def test_a_row_that_is_not_finite_adds_nothing_and_moves_no_other(
     kind: type[nn.Module], value: float, n: int, mean: bool
@@ -253,13 +253,14 @@ def test_a_row_that_is_not_finite_adds_nothing_and_moves_no_other(
         assert apart(total, wanted) <= CLOSE * (1 + length(wanted))
 
 
-@pytest.mark.parametrize(("kind", "batch"), CASES)
+@pytest.mark.parametrize("n", [2, *slow([5])])
+@pytest.mark.parametrize(("kind", "batch"), one_in(3, CASES))
 def test_a_batch_adds_what_its_examples_add_alone(
-    kind: type[nn.Module], batch: Callable[[int], Inputs]
+    kind: type[nn.Module], batch: Callable[[int], Inputs], n: int
 ) -> None:
-    """By the engine on both sides: the sum of five examples is that of five batches of one."""
-    inputs = batch(5)
+    """By the engine on both sides: the sum of `n` examples is that of `n` batches of one."""
+    inputs = batch(n)
     _, together = by_engine(kind, inputs, mean=True)
-    alone = [by_engine(kind, tuple(part[i : i + 1] for part in inputs), mean=True)[1] for i in range(5)]
+    alone = [by_engine(kind, tuple(part[i : i + 1] for part in inputs), mean=True)[1] for i in range(n)]
     apiece = {name: torch.stack([one[name] for one in alone]).sum(0) for name in together}
     assert apart(together, apiece) <= CLOSE * (1 + length(apiece))

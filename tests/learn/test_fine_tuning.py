@@ -91,7 +91,7 @@ def test_a_loss_of_the_model_itself_is_refused_before_it_is_charged_for(
         batch_size=5,
         steps=2,
         clip=1,
-        epsilon=3,
+        noise_multiplier=4,
         delta=1e-5,
         public_size=20,
         account=people,

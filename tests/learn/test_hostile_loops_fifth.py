@@ -178,12 +178,3 @@ def test_entries_of_an_example_are_sorted() -> None:
         lambda private, x, y: functional.cross_entropy(private.model(torch.sort(x, 1).values), y),
     )
     assert private.steps == 1
-
-
-def test_a_batch_in_several_chunks_is_an_assumption_on_the_receipt() -> None:
-    whole = run_of(network(), data(9), batch_size=9, public_size=9, steps=1)
-    several = run_of(network(), data(9), batch_size=9, public_size=9, steps=1, chunk=4)
-    said = [
-        any("all chunks of a batch alike" in one for one in each.receipt.bounds) for each in (whole, several)
-    ]
-    assert said == [False, True]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from sizes import slow
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -144,7 +145,7 @@ def check(model: nn.Module, inputs: tuple[Tensor, ...]) -> None:
 
 @every
 @pytest.mark.parametrize("batch_first", [True, False], ids=["batch first", "time first"])
-@pytest.mark.parametrize("n", [1, 2, 7])
+@pytest.mark.parametrize("n", [1, 3, *slow([2, 7])])
 def test_gradients_are_those_of_each_example_alone(name: str, batch_first: bool, n: int) -> None:
     check(model_of(name, by_everything, batch_first=batch_first), rows(n))
 

@@ -98,7 +98,9 @@ def test_examples_that_fill_up_a_batch_count_nothing(compiled: tuple[Watched, Re
 def test_sizes_are_few_and_near() -> None:
     sizes = [sizes_up(n) for n in range(1, 1000)]
     assert all(n <= size < 1.5 * n + 1 for n, size in enumerate(sizes, 1))
-    assert len(set(sizes)) <= 20
+    assert all(size < 1.25 * n + 1 for n, size in enumerate(sizes, 1) if n > 64)
+    assert len(set(sizes)) <= 28
+    assert sorted(set(sizes))[:18] == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = Path(__file__).parents[2]
     command = [sys.executable, resumable.__file__ or "", str(folder)]
     settings = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=settings, timeout=240)
+    subprocess.run(command, check=True, env=settings, timeout=3600)
     found: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return found
 

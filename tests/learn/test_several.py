@@ -24,7 +24,7 @@ from dalenius.noise.addressed import rounded_gaussian
 from . import together
 from .shardable import MODELS
 from .together import EXPECTED, KEY, STEPS, Rows, network
-from .together_jobs import DEATHS
+from .together_jobs import DEATHS, MORE_DEATHS
 
 CLIP = 0.1
 
@@ -34,15 +34,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("together")
 
 
-@pytest.fixture(scope="module")
-def found(folder: Path) -> dict[str, Any]:
-    """Of all jobs, in one process that forks the others."""
+def done(folder: Path, *which: str) -> dict[str, Any]:
+    """Return the results of all jobs, done in one process that forks the others."""
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.learn.together_jobs", str(folder)]
+    command = [sys.executable, "-m", "tests.learn.together_jobs", str(folder), *which]
     settings = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=settings, cwd=root, timeout=300)
+    subprocess.run(command, check=True, env=settings, cwd=root, timeout=3600)
     results: dict[str, Any] = torch.load(folder / "results.pt", weights_only=False)
     return results
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> dict[str, Any]:
+    return done(folder)
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The results of what the slow suite does beside."""
+    return done(tmp_path_factory.mktemp("more"), "more")
 
 
 def apart(one: dict[str, Tensor], two: dict[str, Tensor]) -> float:
@@ -57,8 +67,18 @@ def same(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
 # One run.
 
 
-@pytest.mark.parametrize("how", ["two", "three", "wrapped", "sharded", "sharded three"])
+@pytest.mark.parametrize("how", ["two", "three", "wrapped", "sharded"])
 def test_processes_end_with_the_weights_of_one_process(found: dict[str, Any], how: str) -> None:
+    check_weights(found, how)
+
+
+@pytest.mark.slow
+def test_three_processes_with_shards_end_with_the_weights_of_one_process(more: dict[str, Any]) -> None:
+    check_weights(more, "sharded three")
+    assert [one["charges"] for one in more["sharded three"]] == [1, 1, 1]
+
+
+def check_weights(found: dict[str, Any], how: str) -> None:
     (alone,) = found["one"]
     first, *others = found[how]
     assert apart(first["weights"], alone["weights"]) < 1e-9
@@ -67,7 +87,7 @@ def test_processes_end_with_the_weights_of_one_process(found: dict[str, Any], ho
     assert apart(first["weights"], dict(network().state_dict())) > 0.1
 
 
-@pytest.mark.parametrize("how", ["two", "wrapped", "sharded", "sharded three"])
+@pytest.mark.parametrize("how", ["two", "wrapped", "sharded"])
 def test_a_run_of_processes_is_charged_once(found: dict[str, Any], how: str) -> None:
     # The account is that of the first, or all have it.
     other = None if how == "two" else 1
@@ -271,6 +291,18 @@ def test_a_group_needs_torch_distributed() -> None:
 def test_a_killed_process_ends_all_and_a_resumed_run_has_the_same_bits_and_pays_nothing_more(
     found: dict[str, Any], point: str, who: int
 ) -> None:
+    check_death(found, point, who)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "who"), MORE_DEATHS)
+def test_a_process_killed_elsewhere_ends_all_and_a_resumed_run_has_the_same_bits(
+    more: dict[str, Any], point: str, who: int
+) -> None:
+    check_death(more, point, who)
+
+
+def check_death(found: dict[str, Any], point: str, who: int) -> None:
     whole = found["deaths"]["whole"]
     killed, resumed = found["deaths"][f"{point}, {who}"]
     assert killed == [None, None]
@@ -336,7 +368,7 @@ def test_the_script_of_the_page_on_training_runs(tmp_path: Path) -> None:
         "train.py",
     ]
     settings = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=settings, cwd=tmp_path, timeout=240)
+    subprocess.run(command, check=True, env=settings, cwd=tmp_path, timeout=3600)
     assert read_receipt(tmp_path / "shared.safetensors").cost == "epsilon 2 at delta 1e-06"
 
 

@@ -28,7 +28,7 @@ from dalenius.noise.stream import StreamKey
 ROWS, STEPS, EXPECTED, EVERY = 60, 4, 12, 2
 KEY = StreamKey(bytes(range(32)), tainted=True)
 RULES = {"quantile": Quantile(0.1), "layers": PerLayer(0.1), "absolute": Absolute(0.1)}
-PATIENCE = timedelta(seconds=60)
+PATIENCE = timedelta(minutes=30)
 Job = Callable[[int, int, Path], Any]
 
 

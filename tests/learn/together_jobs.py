@@ -1,6 +1,6 @@
 """What processes do together, in trouble and out of it. As a script it runs all of it, in forks.
 
-python -m tests.learn.together_jobs FOLDER NAME…       writes FOLDER/results.pt
+python -m tests.learn.together_jobs FOLDER [more]       writes FOLDER/results.pt
 """
 
 from __future__ import annotations
@@ -344,15 +344,10 @@ POINTS: dict[str, Callable[[Private], None]] = {
     "after noise": lambda private: dying(private.processes.__class__, "gathered", 4),
     "after a move": lambda private: dying(private._attempts, "done", 4),
 }
-DEATHS = (
-    ("before sums meet", 1),
-    ("before a line", 0),
-    ("after a line", 0),
-    ("after a line", 1),
-    ("after noise", 1),
-    ("after a move", 0),
-)
-"""Where which process dies."""
+DEATHS = (("before a line", 0), ("after a line", 1))
+"""Where which process dies in the ordinary run."""
+MORE_DEATHS = (("before sums meet", 1), ("after a line", 0), ("after noise", 1), ("after a move", 0))
+"""Where which process dies in the slow suite."""
 
 
 def killed(
@@ -390,12 +385,17 @@ def killed(
 # The script.
 
 
-def deaths(folder: Path) -> Any:
+def died(folder: Path, where: tuple[tuple[str, int], ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"whole": forked(killed, 2, folder / "whole")}
-    for number, (point, who) in enumerate(DEATHS):
+    for number, (point, who) in enumerate(where):
         own = folder / str(number)
         first = forked(partial(killed, point=point, who=who), 2, own)
         found[f"{point}, {who}"] = first, forked(killed, 2, own)
+    return found
+
+
+def deaths(folder: Path) -> Any:
+    found = died(folder, DEATHS)
     for name, count, moved in (("fewer", 1, 0), ("more", 3, 0), ("others", 2, 1)):
         own = folder / name
         first = forked(partial(killed, point="after a line", who=1), 2, own)
@@ -430,7 +430,6 @@ PARTS: dict[str, Callable[[Path], Any]] = {
     "three": lambda folder: forked(trained, 3, folder),
     "wrapped": lambda folder: forked(partial(trained, wrap=ddp), 2, folder),
     "sharded": lambda folder: forked(partial(trained, wrap=fsdp), 2, folder),
-    "sharded three": lambda folder: forked(partial(trained, wrap=fsdp), 3, folder),
     "kinds": lambda folder: forked(kinds, 2, folder),
     "refused shards": lambda folder: forked(refused_shards, 2, folder),
     "spread": lambda folder: forked(spread, 2, folder),
@@ -452,6 +451,12 @@ PARTS: dict[str, Callable[[Path], Any]] = {
     "deaths": deaths,
     "sharded deaths": sharded_deaths,
 }
+MORE_PARTS: dict[str, Callable[[Path], Any]] = {
+    "one": PARTS["one"],
+    "sharded three": lambda folder: forked(partial(trained, wrap=fsdp), 3, folder),
+    "deaths": lambda folder: died(folder, MORE_DEATHS),
+}
+"""What the slow suite does beside."""
 
 
 def warm() -> None:
@@ -465,15 +470,15 @@ def warm() -> None:
             addressed.rounded_gaussian(private._sum.plan.scale)
 
 
-def main(folder: Path, names: list[str]) -> None:
+def main(folder: Path, parts: dict[str, Callable[[Path], Any]]) -> None:
     warm()
     results = {}
-    for name in names or list(PARTS):
+    for name in parts:
         own = folder / name.replace(" ", "-")
         own.mkdir()
-        results[name] = PARTS[name](own)
+        results[name] = parts[name](own)
     torch.save(results, folder / "results.pt")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), MORE_PARTS if sys.argv[2:] == ["more"] else PARTS)

@@ -146,7 +146,7 @@ PLACES = st.sampled_from([None, *((d, c) for d in ("wards", "age") for c in "ABC
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @given(charges=st.lists(st.tuples(PLACES, st.integers(0, 5)), max_size=30))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_totals_are_those_of_a_recomputation_from_all_charges(
     relation: Any, charges: list[tuple[tuple[str, str] | None, int]]
 ) -> None:

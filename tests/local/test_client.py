@@ -179,7 +179,7 @@ def test_two_processes_never_give_two_responses(tmp_path: Path) -> None:
         line = [sys.executable, "-c", OTHER, str(path), str(seconds)]
         return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    with begun(60) as holder:
+    with begun(3600) as holder:
         assert holder.stdout is not None
         sent = int(holder.stdout.readline())
         with pytest.raises(NotSound, match="Another memo"):
@@ -318,7 +318,7 @@ def test_closing_waits_for_the_answer_that_is_drawn(tmp_path: Path) -> None:
 
     def draw() -> list[int]:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(600)
         return [1]
 
     def answer() -> None:
@@ -330,7 +330,7 @@ def test_closing_waits_for_the_answer_that_is_drawn(tmp_path: Path) -> None:
 
     answering, closing = Thread(target=answer), Thread(target=close)
     answering.start()
-    assert begun.wait(10)
+    assert begun.wait(600)
     closing.start()
     closing.join(0.2)
     waits = closing.is_alive()

@@ -16,6 +16,7 @@ import pytest
 from deployed import DEPLOYED
 from oracles import by_count
 from scipy.stats import binom, norm
+from sizes import slow
 
 from dalenius.local import (
     BitFlips,
@@ -35,7 +36,7 @@ from dalenius.local.sketch import Sketch
 from dalenius.local.strings import words_of
 
 ALARM = 1e-6
-REPEATS, PEOPLE = 2000, 10_000
+REPEATS, PEOPLE, DRAWN = 2000, 10_000, 1000
 NAMES, COUNTS = ["a", "b", "c", "d"], np.array([6000, 3000, 1000, 0])
 Columns = dict[str, np.ndarray]
 
@@ -136,13 +137,13 @@ def test_a_report_supports_a_string_as_often_as_rows_say(sketch: Sketch) -> None
 
 
 def test_those_who_fall_where_a_string_does_are_counted() -> None:
-    """By mean and variance of 4,000 draws, at six standard errors."""
+    """By mean and variance of 1,000 draws, at six standard errors."""
     words, people = words_of(name.encode() for name in NAMES), np.array([50, 7, 300, 0])
     chances = meeting(words, 8, 4) / 8
-    drawn = np.array([collided(words, people, 8, 4) for _ in range(4000)])
+    drawn = np.array([collided(words, people, 8, 4) for _ in range(DRAWN)])
     mean, variance = people @ chances, people @ (chances * (1 - chances))
-    assert (np.abs(drawn.mean(axis=0) - mean) <= 6 * np.sqrt(variance / 4000)).all()
-    assert drawn.var(axis=0) == pytest.approx(variance, rel=6 * math.sqrt(3 / 4000))
+    assert (np.abs(drawn.mean(axis=0) - mean) <= 6 * np.sqrt(variance / DRAWN)).all()
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=6 * math.sqrt(3 / DRAWN))
 
 
 # RAPPOR: bits of a cohort, and candidates by regression.
@@ -212,7 +213,7 @@ def test_crowds_have_the_law_of_reports(rows: BitRows) -> None:
 BUCKETS = np.array([5000, 2500, 1250, 1250, 0, 0, 0, 0])
 
 
-@pytest.mark.parametrize("chosen", [1, 3, 8])
+@pytest.mark.parametrize("chosen", [1, 3, *slow([8])])
 def test_intervals_of_bit_flips_cover(chosen: int) -> None:
     """For each of eight buckets; shares are without bias, and variances as stated."""
     columns = flipped(chosen)
@@ -279,13 +280,12 @@ def test_intervals_of_buckets_cover_by_all_reports(chosen: int) -> None:
     ("surveys", "truth", "by"),
     [
         (lambda: regressed(*RAPPORS[0]), COUNTS, 0.8),
-        (lambda: regressed(*RAPPORS[1]), asked(80)[1], 0.8),
+        *slow([(lambda: regressed(*RAPPORS[1]), asked(80)[1], 0.8)]),
         (lambda: bits_of_one()[0], bits_of_one()[1] * PEOPLE, 0.8),
-        (lambda: flipped(8), BUCKETS, 0.8),
         (lambda: flipped(3), BUCKETS, 0.4),
-        (lambda: flipped(1), BUCKETS, 0.4),
+        *slow([(lambda: flipped(8), BUCKETS, 0.8), (lambda: flipped(1), BUCKETS, 0.4)]),
         (lambda: sketched(SKETCHES[1]), COUNTS, 0.4),
-        (lambda: sketched(SKETCHES[3]), COUNTS, 0.4),
+        *slow([(lambda: sketched(SKETCHES[3]), COUNTS, 0.4)]),
         (lambda: grouped(PrefixExtending), COUNTS, 0.4),
     ],
 )

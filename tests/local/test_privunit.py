@@ -14,6 +14,7 @@ from measures import VECTORS, named
 from scipy.optimize import brentq
 from scipy.special import betainc, betaln
 from scipy.stats import binom, binomtest, kstest, norm
+from sizes import slow
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
@@ -272,7 +273,7 @@ def covered(one: PrivUnit, sums: np.ndarray, length: float) -> None:
     assert binom.cdf(held, REPEATS, 0.95) > ALARM
 
 
-@pytest.mark.parametrize("length", [1.0, 0.3])
+@pytest.mark.parametrize("length", [1.0, *slow([0.3])])
 def test_intervals_cover_and_shorter_ones_do_not(length: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """One-sided at 1e-6: 2,000 surveys of 10,000 people; one dimension is the worst.
 
@@ -299,7 +300,7 @@ def covered_entries(dimension: int, epsilon: float, *, surveys: int, people: int
     assert (binom.cdf(held, surveys, 0.95) > ALARM / dimension).all()
 
 
-@pytest.mark.parametrize(("dimension", "epsilon"), [(2, 4), (3, 1), (10, 6)])
+@pytest.mark.parametrize(("dimension", "epsilon"), [(2, 4), (3, 1), *slow([(10, 6)])])
 def test_intervals_of_vectors_cover(dimension: int, epsilon: float) -> None:
     """One-sided at 1e-6."""
     covered_entries(dimension, epsilon, surveys=400, people=500)

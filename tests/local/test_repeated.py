@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from memoised import delta, devices, law, pattern
 from scipy.stats import chi2
+from sizes import slow
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.local import (
@@ -138,7 +139,7 @@ def test_a_memo_keeps_buckets_so_nothing_is_averaged_over_them() -> None:
     ("randomizer", "values"),
     [
         (KaryResponse(domain=3, ratio=3), (0, 1, 0)),
-        (BitFlips(domain=3, chosen=1, own=0.7), (0, 1, 2)),
+        *slow([(BitFlips(domain=3, chosen=1, own=0.7), (0, 1, 2))]),
         (BitFlips(domain=3, chosen=2, own=0.7), (1, 0, 1)),
         (Rappor(width=2, hashes=1, cohorts=2, replaced=0.5, low=0.25, high=0.75), ("a", "b", "a")),
     ],
@@ -150,7 +151,7 @@ def test_clients_have_the_law_that_is_counted(randomizer: Any, values: tuple[Any
     for drawn, device in known:
         for sent, mass in law(device, values).items():
             expected[_joined(randomizer, drawn, sent)] += mass / len(known)
-    many = 4000
+    many = 2000
     seen = Counter(
         tuple(tuple(client.report(v).rows[0].tolist()) for v in values)
         for client in (Client(randomizer) for _ in range(many))

@@ -233,14 +233,14 @@ def test_no_report_leaves_twice_or_is_lost(monkeypatch: pytest.MonkeyPatch) -> N
 
     def slow(size: int) -> Any:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(600)
         return permutation(size)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "permutation", slow)
         leaving = Thread(target=lambda: batches.append(shuffler.batch()))
         leaving.start()
-        assert begun.wait(10)
+        assert begun.wait(600)
         with pytest.raises(NotSound, match="at least 100"):
             shuffler.batch()
         shuffler.add(ORACLE.encode([1] * 120))

@@ -398,7 +398,14 @@ MECHANISMS: list[tuple[Mechanism, dict[str, Any]]] = [
     ("mechanism", "terms"), MECHANISMS, ids=[type(mechanism).__name__ for mechanism, _ in MECHANISMS]
 )
 def test_contract(mechanism: Mechanism, terms: dict[str, Any]) -> None:
-    check_mechanism(mechanism, **terms)
+    """The audit of quantiles at several levels takes millions of draws: see the slow suite."""
+    check_mechanism(mechanism, **terms, audited=mechanism is not HALVES)
+
+
+@pytest.mark.slow
+def test_the_audit_of_quantiles_at_several_levels() -> None:
+    (terms,) = (terms for mechanism, terms in MECHANISMS if mechanism is HALVES)
+    check_audit(terms["seen"], share=terms["share"], trials=terms["trials"])
 
 
 class Quiet(Laplace):

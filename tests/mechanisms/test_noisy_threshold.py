@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
+from sizes import slow
 
 from dalenius.errors import InvalidArgument
 from dalenius.mechanisms.new_keys import Noise, delta
@@ -161,7 +162,7 @@ def test_bad_promises_are_refused() -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("units", [2, 5])
+@pytest.mark.parametrize("units", [2, *slow([5])])
 def test_no_group_costs_more_than_its_claim(noise: Noise, units: int) -> None:
     """One key that all of them hold and nobody else."""
     mechanism = NoisyThreshold(scale=1, threshold=8, noise=noise)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from dalenius.noise import addressed, chacha
@@ -70,6 +70,7 @@ def test_the_law_where_most_slots_are_doubtful(scale: int, follows, truth) -> No
 
 
 @given(cuts=some.lists(some.integers(0, 9000), max_size=4))
+@settings(max_examples=25)
 def test_a_part_has_the_draws_of_the_whole(cuts: list[int]) -> None:
     stream, sampler = Addressed(bytes(31) + b"1", tainted=True), coarse(10)
     ends = sorted([0, *cuts, 9000])

@@ -27,7 +27,7 @@ def test_long_work_names_its_steps_and_wipes_them_out() -> None:
     shown = Terminal()
     with progress(shown, after=0) as step:
         step("reading the rows")
-        assert shown.written.wait(60)
+        assert shown.written.wait(600)
         step("drawing noise")
     assert shown.getvalue() == "\r\x1b[Kreading the rows …\r\x1b[Kdrawing noise …\r\x1b[K"
 
@@ -50,6 +50,6 @@ def test_a_terminal_that_is_gone_does_not_stop_the_work() -> None:
     shown = Terminal()
     with progress(shown, after=0) as step:
         step("reading the rows")
-        assert shown.written.wait(60)
+        assert shown.written.wait(600)
         shown.close()
         step("drawing noise")

@@ -94,7 +94,7 @@ def test_a_module_is_at_rest_for_all_who_ask() -> None:
 
     def second() -> None:
         with at_rest(net):
-            left.wait(5)
+            left.wait(600)
             awake.append(net.training)
 
     thread = threading.Thread(target=second)
@@ -136,13 +136,13 @@ def test_it_is_quiet_until_the_last_has_left(capsys: pytest.CaptureFixture[str])
     def long() -> None:
         with quiet():
             first.set()
-            second.wait(5)
+            second.wait(600)
             print("still private")
 
     thread = threading.Thread(target=long)
     with quiet():
         thread.start()
-        first.wait(5)
+        first.wait(600)
     second.set()
     thread.join()
     print("seen")

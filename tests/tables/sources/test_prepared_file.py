@@ -151,7 +151,7 @@ def test_two_threads_that_prepare_one_table(tmp_path: Path, monkeypatch: pytest.
 
     def seen(half: os.PathLike[str], path: os.PathLike[str]) -> None:
         modes.add(stat.S_IMODE(os.stat(half).st_mode))
-        start.wait(60)
+        start.wait(600)
         replace(half, path)
 
     monkeypatch.setattr(prepared_copy.os, "replace", seen)

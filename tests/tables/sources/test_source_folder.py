@@ -30,7 +30,7 @@ def aged(folder: Path) -> None:
 
 
 def test_what_a_killed_process_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=120, check=False)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=3600, check=False)
     (left,) = tmp_path.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) == 0o700
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

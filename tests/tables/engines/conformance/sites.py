@@ -19,17 +19,17 @@ from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.rows import Rows
 
 SITES = ("duckdb", "postgres", "spark")
-EXPRESSIONS = {"duckdb": 8, "postgres": 8, "spark": 3}
+EXPRESSIONS = {"duckdb": 6, "postgres": 4, "spark": 2}
 """Batches of six dozen random expressions."""
-EXAMPLES = {"duckdb": 24, "postgres": 24, "spark": 12}
+EXAMPLES = {"duckdb": 24, "postgres": 16, "spark": 8}
 """Expressions by each function of the language."""
 COLUMNS = {"duckdb": 12, "postgres": 12, "spark": 2}
 """Columns of the worst values, at most, with which each clause is tried."""
-TABLES = {"duckdb": 60, "postgres": 72, "spark": 4}
+TABLES = {"duckdb": 40, "postgres": 36, "spark": 2}
 """Random tables whose integers are those of the reference engine."""
 BATCH = {"duckdb": 10, "postgres": 12, "spark": 2}
 """Of such tables, in one test."""
-PAIRS = {"duckdb": 30, "postgres": 200, "spark": 30}
+PAIRS = {"duckdb": 20, "postgres": 60, "spark": 10}
 """Pairs of neighbouring databases."""
 PLANS = {"duckdb": 10, "postgres": 1, "spark": 1}
 """Questions on each pair."""

@@ -14,6 +14,8 @@ from engines.postgres.bases import Base
 import dalenius as dp
 
 QUESTION = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+PATIENCE = 600
+"""Seconds after which something is taken to hang: far more than it takes on a busy machine."""
 SLOWLY = "CREATE VIEW slow AS SELECT v.* FROM visits AS v, (SELECT pg_sleep({0})) AS slept"
 
 
@@ -33,7 +35,7 @@ def events(table: Any) -> list[str]:
     return [entry.event for entry in table.account.ledger.account("visits").entries()]
 
 
-def slowed(base: Base, seconds: float = 30) -> None:
+def slowed(base: Base, seconds: float = PATIENCE) -> None:
     """A view that takes its time; `hurried` makes it a quick one again."""
     base.owner.execute(SLOWLY.format(seconds))
     base.owner.execute("GRANT SELECT ON slow TO reader")
@@ -60,7 +62,7 @@ def when_asleep(base: Base, act: Callable[[psycopg.Connection[Any], int], None])
 
 def quiet(base: Base) -> None:
     """No session of ours is left in the middle of anything, and there is no temporary object."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while any(state != "idle" for state, _ in base.others()):
         assert time.monotonic() < deadline, base.others()
         time.sleep(0.01)

@@ -58,7 +58,7 @@ def test_a_session_that_is_ended_by_the_server(visits: Base, tmp_path: Path) -> 
 def test_a_statement_that_takes_too_long(visits: Base, tmp_path: Path) -> None:
     slowed(visits)
     table = opened(
-        visits, tmp_path, f"{visits.url('reader')}&options=-cstatement_timeout%3D300", table="slow"
+        visits, tmp_path, f"{visits.url('reader')}&options=-cstatement_timeout%3D2000", table="slow"
     )
     failing(table)
     hurried(visits)
@@ -164,7 +164,7 @@ def test_an_interrupt_cancels_the_statement_on_the_server(visits: Base, tmp_path
 def test_a_connection_that_was_handed_in_is_usable_after_a_failure(visits: Base, tmp_path: Path) -> None:
     slowed(visits)
     with psycopg.connect(visits.url("reader")) as connection:
-        connection.execute("SET statement_timeout = 300; SET timezone = 'Asia/Tokyo'")
+        connection.execute("SET statement_timeout = 2000; SET timezone = 'Asia/Tokyo'")
         connection.commit()
         table = opened(visits, tmp_path, connection, table="slow")
         failing(table)

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from engines.postgres.asking import QUESTION, opened
+from engines.postgres.asking import PATIENCE, QUESTION, opened
 from engines.postgres.bases import Base
 
 from dalenius.errors import DaleniusError, InvalidArgument, MissingExtra
@@ -144,9 +144,10 @@ def test_connections_that_cannot_be_used_now(visits: Base, tmp_path: Path) -> No
         connection.rollback()
         table = opened(visits, tmp_path, connection)
         visits.owner.execute("SELECT pg_terminate_backend(%s)", [connection.info.backend_pid])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while visits.others():
             assert time.monotonic() < deadline
+            time.sleep(0.01)
         with pytest.raises(InvalidArgument, match="The connection is closed; nothing was charged"):
             table.sql(QUESTION, epsilon=0.5)
         assert float(table.account.spent) == 0

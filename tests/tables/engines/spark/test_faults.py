@@ -68,17 +68,20 @@ def test_an_interrupt_cancels_the_jobs(spark: Any) -> None:
     data = spark.range(10**8, numPartitions=2).selectExpr("id AS a", "CAST(id AS STRING) AS t")
     engine, before = open_spark(data, "data"), left(spark)
     heavy = "SELECT a AS unit_0, sha2(repeat(t, 10), 512) AS key_0 FROM data"
-    later = threading.Timer(3, interrupt)
-    later.start()
-    began = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt), engine.load(Rows(heavy, 1, 1)) as loaded:
-            loaded.holders(most=1, salt=bytes(32))
-    finally:
-        later.cancel()
-    assert time.monotonic() - began < 60
-    waiting = spark.sparkContext.statusTracker().getActiveJobsIds()
-    assert not waiting and left(spark) == before
+    status = spark.sparkContext.statusTracker()
+    jobs: list[int] = []
+
+    def when_at_work() -> None:
+        while not jobs:
+            time.sleep(0.05)
+            jobs.extend(status.getActiveJobsIds())
+        interrupt()
+
+    with pytest.raises(KeyboardInterrupt), engine.load(Rows(heavy, 1, 1)) as loaded:
+        threading.Thread(target=when_at_work).start()
+        loaded.holders(most=1, salt=bytes(32))
+    assert [status.getJobInfo(job).status for job in jobs] == ["FAILED"] * len(jobs)
+    assert not status.getActiveJobsIds() and left(spark) == before
     assert engine.public("SELECT COUNT(*) AS n FROM data") == [{"n": 10**8}]
     engine.close()
 

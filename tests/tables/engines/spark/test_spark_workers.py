@@ -21,6 +21,7 @@ from engines.spark.test_spark_table import table as opened
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import ReferenceEngine
+from sizes import slow
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.privacy.quantized import Grid
@@ -222,7 +223,9 @@ def some_table(units: tuple[str, ...]) -> nasty.Table:
             return table
 
 
-@pytest.mark.parametrize("unit", ["BIGINT", "INTEGER", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN"])
+@pytest.mark.parametrize(
+    "unit", ["BIGINT", "VARCHAR", "TIMESTAMP", *slow(["INTEGER", "HUGEINT", "DATE", "BOOLEAN"])]
+)
 def test_units_of_every_type_travel(spark: Any, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
     really = spark_kept.Kept.worked
@@ -237,7 +240,7 @@ def test_units_of_every_type_travel(spark: Any, unit: str, monkeypatch: pytest.M
     assert len(used) >= 3
 
 
-@pytest.mark.parametrize("why", ["real units", "other workers"])
+@pytest.mark.parametrize("why", ["real units", *slow(["other workers"])])
 def test_without_workers_sql_does_it(spark: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(spark_kept.Kept, "worked")
     if why == "other workers":
