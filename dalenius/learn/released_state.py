@@ -13,7 +13,8 @@ anything else may hold private rows as they are, and is refused before it leaves
                tensors, written by no function of torch in between
 
 Comparisons are of bits (`fingerprints`), so that it does not matter how something was written: by `forward`,
-through `.data`, by a view of numpy or by a hook. On a GPU a comparison between steps stays there, and is read
+through `.data`, by a view of numpy or by a hook. What is private by data flow is refused whatever its bits: a
+buffer of zeros that keeps the rows of an empty batch is one of zeros again. On a GPU a comparison between steps stays there, and is read
 when the state leaves; on a processor it is read at once. Whether a state is refused depends on private data
 only where the state already did.
 """
@@ -21,7 +22,7 @@ only where the state already did.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -33,6 +34,7 @@ from dalenius.learn.averaging import Average
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor
 from dalenius.learn.dataflow.states import note_written
 from dalenius.learn.fingerprints import Fingerprints
+from dalenius.learn.marks import tensors_in
 from dalenius.learn.model_tensors import check_class
 from dalenius.learn.sharded import is_sharded, local, resharded
 from dalenius.noise.stream import StreamKey
@@ -49,6 +51,7 @@ class ReleasedState:
         optimizer: The optimizer that moves them.
         average: The average of the weights that is kept, if any.
         key: The key of the run.
+        is_private: Whether a tensor depends on private examples, by data flow.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class ReleasedState:
         optimizer: torch.optim.Optimizer,
         average: Average | None,
         key: StreamKey,
+        is_private: Callable[[Tensor], bool] = lambda _: False,
     ) -> None:
+        self._is_private = is_private
         self._model, self._optimizer, self._average = model, optimizer, average
         self._prints = Fingerprints(key)
         self._names = dict(trained)
@@ -127,7 +132,9 @@ class ReleasedState:
                 settled[name] = ("private examples",)
                 continue
             check_class(name, value)
-            if isinstance(value, Tensor) and (value in self._names or _place(value) in places):
+            if any(map(self._is_private, tensors_in(value))):
+                settled[name] = ("private examples",)
+            elif isinstance(value, Tensor) and (value in self._names or _place(value) in places):
                 trained.add(name)
             else:
                 settled[name] = self._form(value)

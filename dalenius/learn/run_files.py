@@ -55,7 +55,9 @@ class RunFiles:
         if self._start is None:
             model, optimizer = self._model, self._optimizer
             _check_clean(model.inner, optimizer)
-            self._start = ReleasedState(model.inner, model.names, optimizer, self._average, key)
+            self._start = ReleasedState(
+                model.inner, model.names, optimizer, self._average, key, model.is_private
+            )
 
     @property
     def released(self) -> ReleasedState:

@@ -602,24 +602,27 @@ def test_an_attribute_does_not_make_a_shard_of_a_tensor() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_recording_that_fails_on_a_batch_ends_the_run() -> None:
     x, y = data(ROWS)
-    offset = torch.zeros(ROWS, dtype=torch.int64)
-    private = run(rows=(x, y, offset), steps=3)
-    learn = private.recorded(
-        lambda x, y, more: functional.cross_entropy(private.model(x), y + more), compile=True
-    )
+    scale = torch.eye(2).repeat(ROWS, 1, 1)
+    private = run(rows=(x, y, scale), steps=3)
+
+    def function(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
+        factors = torch.linalg.cholesky(scale).sum((1, 2))
+        return (functional.cross_entropy(private.model(x), y, reduction="none") * factors).mean()
+
+    learn = private.recorded(function, compile=True)
     for batch in private.loader:
         private.zero_grad()
         if private.steps == 1:
             with pytest.raises(NotSound, match="withheld") as error:
                 learn(*batch)
-            assert "77" not in str(error.value)
+            assert "cholesky" not in str(error.value)
             private.zero_grad()
             with pytest.raises(NotSound, match="failed on private examples"):
                 private.step()
             break
         learn(*batch)
         private.step()
-        offset += 77
+        scale -= 78
     assert private.steps == 1
 
 

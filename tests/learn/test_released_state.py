@@ -218,6 +218,26 @@ def test_what_is_written_after_the_last_step_does_not_leave(write: Any, tmp_path
     refused(private, tmp_path)
 
 
+UNCHANGED = [frozen, frozen_data, buffer, buffer_replaced, hidden_written, extra_state]
+
+
+@pytest.mark.parametrize("write", UNCHANGED)
+def test_rows_are_refused_where_their_bits_are_those_of_the_state(
+    write: Any, account: Account, tmp_path: Path
+) -> None:
+    """A batch without an example in it leaves zeros where zeros were, and one with an example does not."""
+    model = Writes(write)
+    optimizer = torch.optim.SGD(model.layer.parameters(), lr=0.1)
+    rows = torch.zeros(ROWS, 5), torch.zeros(ROWS, dtype=torch.int64)
+    usual = {"batch_size": 8, "steps": 4, "clip": 1, "noise_multiplier": 1, "public_size": ROWS}
+    private = Private(model, optimizer, rows, account=account, **usual)
+    model.late = True
+    with pytest.raises(NotSound):
+        made(private)
+    refused(private, tmp_path)
+    assert private.steps == 0 and [entry.event for entry in account.entries()] == ["open"]
+
+
 def test_momenta_are_the_optimizers_alone(tmp_path: Path) -> None:
     model = Writes(frozen)
     optimizer = torch.optim.SGD(model.layer.parameters(), lr=0.1, momentum=0.9)
