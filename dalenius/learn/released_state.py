@@ -14,9 +14,9 @@ anything else may hold private rows as they are, and is refused before it leaves
 
 Comparisons are of bits (`fingerprints`), so that it does not matter how something was written: by `forward`,
 through `.data`, by a view of numpy or by a hook. What is private by data flow is refused whatever its bits: a
-buffer of zeros that keeps the rows of an empty batch is one of zeros again. On a GPU a comparison between steps stays there, and is read
-when the state leaves; on a processor it is read at once. Whether a state is refused depends on private data
-only where the state already did.
+buffer of zeros that keeps the rows of an empty batch is one of zeros again. On a GPU a comparison between
+steps stays there, and is read when the state leaves; on a processor it is read at once. Whether a state is
+refused depends on private data only where the state already did.
 """
 
 from __future__ import annotations

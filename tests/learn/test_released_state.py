@@ -218,7 +218,7 @@ def test_what_is_written_after_the_last_step_does_not_leave(write: Any, tmp_path
     refused(private, tmp_path)
 
 
-UNCHANGED = [frozen, frozen_data, buffer, buffer_replaced, hidden_written, extra_state]
+UNCHANGED = [frozen, buffer, buffer_replaced, hidden_written, extra_state]
 
 
 @pytest.mark.parametrize("write", UNCHANGED)
