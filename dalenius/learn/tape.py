@@ -473,6 +473,9 @@ class Tape(TorchFunctionMode):
             if func == _GET_DATA:
                 # The same values; a write into them is counted, so that a backward pass finds it.
                 return self.__torch_function__(Tensor.detach, types, args)
+            if func is Tensor.new and _gives_sizes(args[1:]) and not kwargs:
+                sizes = args[1] if isinstance(args[1], torch.Size) else args[1:]
+                return self.__torch_function__(Tensor.new_empty, types, (args[0], sizes))
         if _transformed() is not None:
             self._check_transformed(tensors)
         states, private, ids = {}, False, self._ids
@@ -1141,7 +1144,10 @@ class Tape(TorchFunctionMode):
         if private:
             operation = "An operation" if after is None or after.origin is None else after.origin.operation
             _check_memory(target, before, operation)
-        if (before != after and (private or is_long(before))) or (after is not None and after.kind == MIXED):
+        # A place of a public tensor that is as long as the batch: the tensor now differs along the batch.
+        part = not is_long(before) and self._writes.has_length(target)
+        changed = before != after and (private or is_long(before))
+        if changed or part or (after is not None and after.kind == MIXED):
             # Also where a view was mixed before: the tensor that it is a view of may not have been.
             self._writes.note(target)
             if after is None and before is not None:
@@ -1317,6 +1323,10 @@ class Tape(TorchFunctionMode):
             for tensor, before, after in zip(given, befores, outcome.written, strict=True):
                 if all(tensor is not one for one in results) and before != after:
                     self._note_write(tensor, before, _blamed(after, func))
+        for tensor in _targets(func, args, kwargs) if written else ():
+            # A place of a long tensor, which is written to and keeps its state.
+            if id(tensor) not in self._noted and self._writes.has_length(tensor):
+                self._note_write(tensor, known.get(id(tensor)), self.state(tensor))
 
     def _follow_plain(
         self,
@@ -1715,6 +1725,13 @@ def _call(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with torch.no_grad():
             return func(*args, **kwargs).zero_()
     return func(*args, **kwargs)
+
+
+def _gives_sizes(args: tuple[Any, ...]) -> bool:
+    """Return whether the arguments of `Tensor.new` are sizes, and not values."""
+    if len(args) == 1 and isinstance(args[0], torch.Size):
+        return True
+    return bool(args) and all(type(size) is int or isinstance(size, PrivateInteger) for size in args)
 
 
 def _laid_out(result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

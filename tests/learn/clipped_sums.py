@@ -94,7 +94,9 @@ def _normal(stream: np.random.Generator, like: Tensor, args: Any) -> Any:
 
 
 def _normal_of(stream: np.random.Generator, like: Tensor, args: Any) -> Any:
-    """Numbers of aten.normal(means, deviations)."""
+    """Numbers of aten.normal(means, deviations) or aten.normal(mean, deviation, size)."""
+    if not any(isinstance(given, Tensor) for given in args[:2]):
+        return args[0] + args[1] * _normal(stream, like, args)
     mean, deviation = torch.broadcast_tensors(*(torch.as_tensor(given).detach() for given in args[:2]))
     return (mean + deviation * torch.as_tensor(_normal(stream, like, args)).view(mean.shape)).numpy()
 
@@ -115,6 +117,17 @@ def _integers(stream: np.random.Generator, like: Tensor, args: Any) -> Any:
     return low + np.floor(stream.random(like.numel()) * (high - low)).astype(np.int64)
 
 
+def _binomial(stream: np.random.Generator, like: Tensor, args: Any) -> Any:
+    """Numbers of aten.binomial(counts, probabilities)."""
+    return stream.binomial(args[0].numpy().astype(np.int64), args[1].double().numpy())
+
+
+def _simplex(stream: np.random.Generator, like: Tensor, args: Any) -> Any:
+    """Rows of aten._sample_dirichlet(concentrations)."""
+    draws = stream.standard_gamma(args[0].double().numpy())
+    return draws / draws.sum(-1, keepdims=True)
+
+
 DRAWS: dict[str, Callable[[np.random.Generator, Tensor, Any], Any]] = {
     "rand": _uniform,
     "rand_like": _uniform,
@@ -126,6 +139,8 @@ DRAWS: dict[str, Callable[[np.random.Generator, Tensor, Any], Any]] = {
     "bernoulli_": _coins,
     "bernoulli": _coins_of,
     "randint": _integers,
+    "binomial": _binomial,
+    "_sample_dirichlet": _simplex,
 }
 
 

@@ -179,7 +179,7 @@ def charged(count):
 
 def test_the_naive_claim_is_refuted_and_what_tune_charges_is_not():
     given = {"inputs": [10], "neighbors": lambda count: [count + 1]}
-    leaking = dp.audit(naive, claim=PLAIN.loss, trials=2500, **given)
+    leaking = dp.audit(naive, claim=PLAIN.loss, trials=10_000, **given)
     assert leaking.violated and leaking.epsilon_any > 0, str(leaking)
     # By accounting: twenty runs that are all looked at cost as many, of which the greatest can tell most.
     assert (PLAIN.loss * 20).epsilon(0).upper == pytest.approx(20 * PLAIN.loss.epsilon(0).upper)

@@ -42,6 +42,17 @@ def _ctc(
     return _reduced(losses, reduction)
 
 
+def _dirichlet(concentration: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Every row of the last dimension is a draw from the simplex."""
+    draws = torch._standard_gamma(concentration)
+    return draws / draws.sum(-1, keepdim=True)
+
+
+def _binomial(count: Tensor, prob: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Every entry is a draw by itself."""
+    return torch.poisson(count * prob)
+
+
 def gaussian_likelihood(
     input: Tensor,
     target: Tensor,
@@ -72,6 +83,8 @@ def _on_device(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 EQUIVALENTS: dict[Function, Function] = {
     functional.ctc_loss: _ctc,
+    torch._sample_dirichlet: _dirichlet,
+    torch.binomial: _binomial,
     Tensor.cpu: _on_device,
     Tensor.cuda: _on_device,
     Tensor.to: _on_device,

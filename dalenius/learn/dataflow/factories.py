@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dalenius.learn.dataflow.operations import WIDE, Operation
+from dalenius.learn.dataflow.pointwise import pointwise
 from dalenius.learn.dataflow.states import POSITION, UNIFORM, State, mixed
 
 _UNIFORM = (
@@ -20,6 +21,14 @@ def uniform(op: Operation) -> None:
         op.put_all(State(UNIFORM))
 
 
+def normal(op: Operation) -> None:
+    """Draw Gaussian numbers: of a size, by plain numbers, or with a mean or a deviation for every entry."""
+    if "size" in op.given:
+        op.put_all(State(UNIFORM))
+    else:
+        pointwise(op)
+
+
 def arange(op: Operation) -> None:
     """Mark the positions of examples, where there is one number for each row of a batch."""
     end, start, step = op["end"], op["start"] or 0, op["step"] or 1
@@ -29,4 +38,4 @@ def arange(op: Operation) -> None:
     op.put_all(State(POSITION, 1) if rows else None)
 
 
-RULES = dict.fromkeys(_UNIFORM.split(), uniform) | {"arange": arange}
+RULES = dict.fromkeys(_UNIFORM.split(), uniform) | {"arange": arange, "normal": normal}

@@ -30,8 +30,10 @@ from dalenius.learn.dataflow.states import (
     PRIVATE,
     TOTAL,
     UNIFORM,
+    VARIED,
     VIRTUAL,
     State,
+    is_long,
     mixed,
     times_batch,
 )
@@ -132,19 +134,39 @@ class Interpreter(TorchDispatchMode):
 
         What was written at the place of an example follows from that example. So a tensor on the same memory
         holds examples along its only dimension that is as long as the batch, if it was public there, and is
-        mixed if it has no such dimension.
+        mixed if it has no such dimension. A public tensor that is as long as the batch may differ from
+        example to example after a public value was written into a part of it.
         """
         for argument in func._schema.arguments:
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
             for written in tensors_of(op.given.get(argument.name)):
                 after = op.state(written)
-                if after is None or after.kind not in PRIVATE:
-                    continue
+                private = after is not None and after.kind in PRIVATE
                 storage = written.untyped_storage()._cdata
                 for other in (*self._alive, *self._given):
-                    if other is not written and other.untyped_storage()._cdata == storage:
+                    if other is written or other.untyped_storage()._cdata != storage:
+                        continue
+                    before = op.state(other)
+                    if after is not None and private:
                         self.states[id(other)] = _beside(op, after, written, other)
+                    elif before is not None and before.kind not in PRIVATE and is_long(before):
+                        self.states[id(other)] = _publicly_beside(before, after, written, other)
+
+
+def _publicly_beside(before: State, after: State | None, written: Tensor, other: Tensor) -> State:
+    """Return the state of a long public tensor on whose memory a public value was written."""
+    shape = tuple(other.shape)
+    own = [i for i, size in enumerate(written.shape) if size and size % VIRTUAL == 0]
+    long = [i for i, size in enumerate(shape) if size and size % VIRTUAL == 0]
+    alike = after is not None and {before.kind, after.kind} <= {UNIFORM, COPIES}
+    if after is not None and alike and len(own) == len(long) == 1:
+        sizes = {written.shape[own[0]], shape[long[0]]}
+        outer = math.prod(shape[: long[0]])
+        aligned = sizes == {VIRTUAL} and written.stride(own[0]) == other.stride(long[0])
+        if aligned and (before.kind == UNIFORM or before.outer == outer):
+            return State(COPIES, outer, shape, drawn=before.drawn or after.drawn)
+    return State(VARIED, shape=shape)
 
 
 def _beside(op: Operation, after: State, written: Tensor, other: Tensor) -> State:
@@ -253,7 +275,7 @@ _SIZED_NAMES = (
     "zeros ones full empty empty_strided empty_permuted rand randn randint new_zeros new_ones new_full "
     "new_empty new_empty_strided view _unsafe_view reshape _reshape_alias expand broadcast_to repeat "
     "tile slice split split_with_sizes unsafe_split unsafe_split_with_sizes select as_strided "
-    "native_group_norm affine_grid_generator mul div"
+    "native_group_norm affine_grid_generator mul div normal multinomial"
 )
 _SIZED = _RANGES | frozenset(_SIZED_NAMES.split())
 """Operators whose arguments may be sizes of a batch; rules of factories look at the values they fill in."""

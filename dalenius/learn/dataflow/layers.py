@@ -5,7 +5,17 @@ from __future__ import annotations
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import Operation
-from dalenius.learn.dataflow.states import AXIS, COPIES, MIXED, TOTAL, UNIFORM, State, is_long
+from dalenius.learn.dataflow.states import (
+    AXIS,
+    COPIES,
+    MIXED,
+    TOTAL,
+    UNIFORM,
+    State,
+    is_long,
+    mixed,
+    times_batch,
+)
 
 REDUCTIONS = ("none", "mean", "sum")
 _SPATIAL = {"1d": 1, "2d": 2, "3d": 3}
@@ -201,9 +211,16 @@ def ctc(op: Operation) -> None:
 
 
 def draw(op: Operation) -> None:
-    """Draw categories for every row of weights."""
+    """Draw categories for every row of weights, or as many of public weights as there are examples."""
     source, place = op["self"], op.place(op["self"])
-    if source.dim() == 2 and place is not None and place[0] == 0:
+    if op.batch_factor():
+        alone = not op.private and op["replacement"] and not times_batch(tuple(source.shape))
+        for result in op.results:
+            if alone:
+                op.put_placed(result, COPIES, (result.dim() - 1, 1))
+            else:
+                op.put(result, mixed(op.name, "draws a number of categories that depends on the batch"))
+    elif source.dim() == 2 and place is not None and place[0] == 0:
         op.put_placed(op.results[0], AXIS if op.kind(source) == AXIS else COPIES, place)
     else:
         op.mix("draws along the batch")

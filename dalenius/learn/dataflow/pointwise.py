@@ -73,7 +73,7 @@ def copy(op: Operation) -> None:
 
 
 POINTWISE = (
-    "bernoulli normal poisson binomial _standard_gamma native_dropout rrelu_with_noise _prelu_kernel glu_jvp "
+    "bernoulli poisson binomial _standard_gamma native_dropout rrelu_with_noise _prelu_kernel glu_jvp "
     "log_sigmoid_forward hardswish complex polar isclose masked_fill nan_to_num floor_divide where "
     "_safe_softplus special_log_ndtr absolute fake_quantize_per_tensor_affine_cachemask special_expit "
     "special_logit special_gammaln bitwise_not"

@@ -310,16 +310,15 @@ def joined(op: Operation) -> None:
 def _joined_public(op: Operation, tensors: list[Tensor], result: Tensor) -> None:
     places = {op.place(tensor) for tensor in tensors if op.kind(tensor) in (COPIES, UNIFORM)} - {None}
     place = places.pop() if len(places) == 1 else None
-    dimension = op.dimension("dim", result)
+    dimension, stacked = op.dimension("dim", result), op.name == "stack"
     if (
         place is None
-        or op.name == "stack"
-        or dimension == place[0]
+        or (dimension == place[0] and not stacked)
         or any(op.varies(tensor, place, tensor.dim()) for tensor in tensors)
     ):
         op.put(result, None)
     else:
-        op.put_placed(result, COPIES, place)
+        op.put_placed(result, COPIES, (place[0] + (stacked and dimension <= place[0]), place[1]))
 
 
 def pad(op: Operation) -> None:

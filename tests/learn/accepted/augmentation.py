@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -59,6 +61,35 @@ def crops_indexed(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 def erasing(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     kept = (torch.rand(x.shape) > 0.2).float()
     return functional.cross_entropy(model(x * kept), y)
+
+
+def rotations(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """A rotation of its own for each row."""
+    angles = (torch.rand(x.shape[0]) - 0.5) * 0.5
+    zeros = torch.zeros_like(angles)
+    first = torch.stack([angles.cos(), -angles.sin(), zeros], -1)
+    second = torch.stack([angles.sin(), angles.cos(), zeros], -1)
+    grid = functional.affine_grid(torch.stack([first, second], 1), list(x.shape), align_corners=False)
+    return functional.cross_entropy(model(functional.grid_sample(x, grid, align_corners=False)), y)
+
+
+def drawn(law: torch.distributions.Distribution) -> Callable[[nn.Module, Tensor, Tensor], Tensor]:
+    """Return a loss of rows that are scaled by draws of a law."""
+
+    def loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        return functional.cross_entropy(model(x * law.sample((x.shape[0], 1))), y)
+
+    return loss
+
+
+def normal(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return functional.cross_entropy(model(x + torch.normal(0.0, 0.1, x.shape)), y)
+
+
+def simplex(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """Columns are weighed by a point of the simplex, drawn for each row."""
+    weights = torch.distributions.Dirichlet(torch.ones(WIDTH)).sample((x.shape[0],))
+    return functional.cross_entropy(model(x * weights), y)
 
 
 class LayerDrop(nn.Module):
@@ -124,6 +155,12 @@ LOOPS = (
     Loop("random flips", lambda: convolution(SIDE), IMAGES, training(flips), random=True),
     Loop("random crops, gathered", lambda: convolution(CROP), IMAGES, training(crops), random=True),
     Loop("random crops, indexed", lambda: convolution(CROP), IMAGES, training(crops_indexed), random=True),
+    Loop("random rotations", lambda: convolution(SIDE), IMAGES, training(rotations), random=True),
+    Loop("beta", network, VECTORS, training(drawn(torch.distributions.Beta(2.0, 2.0))), random=True),
+    Loop("Laplace", network, VECTORS, training(drawn(torch.distributions.Laplace(1.0, 0.1))), random=True),
+    Loop("binomial", network, VECTORS, training(drawn(torch.distributions.Binomial(5, 0.5))), random=True),
+    Loop("normal of a size", network, VECTORS, training(normal), random=True),
+    Loop("Dirichlet", network, VECTORS, training(simplex), random=True),
     Loop("random erasing", network, VECTORS, training(erasing), random=True),
     Loop("layerdrop", LayerDrop, VECTORS, training(cross_entropy), random=True),
     Loop("stochastic depth", StochasticDepth, VECTORS, training(cross_entropy), random=True),
