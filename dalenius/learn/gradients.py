@@ -130,17 +130,25 @@ class Watched(nn.Module):
         """How many rows the batch has, which is private."""
         self.apart = False
         """Whether rows may be missing, so that all it returns has to be of one row each."""
-        self.lifts, self.gain, self._padding = False, 1.0, 0
+        self.lifts, self._padding = False, 0
         self.turn = self._expected = self._loops = 0
         self._entrance, self._watch = BACKWARD, ExitStack()
         self.busy = self.bare = False
-        """Whether a forward pass is under way, and whether results are left as they are: then a backward pass
-        begins with the gain."""
+        """Whether a forward pass is under way, and whether results are left as they are."""
 
     @property
     def names(self) -> Mapping[Tensor, str]:
         """The trained parameters and what they are called."""
         return self._names
+
+    @property
+    def gain(self) -> float:
+        """What the gradients of the pass at hand are multiplied by."""
+        return self._tape.gain
+
+    @gain.setter
+    def gain(self, gain: float) -> None:
+        self._tape.gain = gain
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As the model's."""
@@ -181,25 +189,30 @@ class Watched(nn.Module):
     def _returned(self, result: Any, tensors: list[Tensor], rows: int) -> Any:
         half = any(one.dtype in HALF for one in tensors_in(result))
         self.coarse = self.coarse or half
-        coarse = half or self._half or torch.is_autocast_enabled(tensors[0].device.type)
-        self.gain = float(rows) if self.lifts and coarse else 1.0
+        gain = 1.0
+        if not self._tape.looping:
+            # In a loop that is watched, backward() begins with the gain.
+            coarse = half or self._half or torch.is_autocast_enabled(tensors[0].device.type)
+            gain = self.gain = float(rows) if self.lifts and coarse else 1.0
 
         def left(one: Tensor) -> Tensor:
-            return self._tape.follow_copy(one, self._left(one, rows)) if one.requires_grad else one
+            return self._tape.follow_copy(one, self._left(one, rows, gain)) if one.requires_grad else one
 
         return replaced(result, left)
 
-    def _left(self, result: Tensor, rows: int) -> Tensor:
+    def _left(self, result: Tensor, rows: int, gain: float) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
-        if self.apart and (not result.dim() or len(result) != rows):
+        if self.apart and not (
+            self._tape.leads(result) if self._tape.looping else result.dim() and len(result) == rows
+        ):
             raise NotSound(
                 "The model returns something that is not one thing for each row.",
                 remedy="Return outputs with the batch as first dimension, and compute losses in the loop.",
             )
         if self.weights is None:
-            return result if self.bare else Lifted.apply(result, self.gain, None)
+            return result if self.bare else Lifted.apply(result, gain, None)
         weights = self.weights.to(result.device).view(-1, *(1,) * (result.dim() - 1))
-        return Lifted.apply(result, self.gain, weights)
+        return Lifted.apply(result, gain, weights)
 
     # A loop that is watched.
 
@@ -320,8 +333,13 @@ class Watched(nn.Module):
             self._tape.looping = before
 
     def accept(self, loss: Tensor) -> frozenset[int]:
-        """Refuse a loss whose gradient is not a sum over examples; return whether it is a mean or a sum."""
+        """Refuse a loss whose gradient is not a sum over examples, and settle the gain of its gradient.
+
+        Returns:
+            −1 if it is a mean over examples, 0 if it is a sum.
+        """
         self._tape.accept(loss)
+        self._tape.lift()
         return frozenset(self._tape.powers)
 
     def total(self, value: Tensor) -> Tensor:

@@ -171,7 +171,7 @@ class Recorded:
                 found = loss(inputs)
             with _precise(found):
                 self._powers = model.accept(found)
-                found.backward(torch.full_like(found, model.gain if bare else 1.0))
+                found.backward(torch.full_like(found, model.gain))
                 return found.detach(), dict(model.passed()[0])
         finally:
             model.weights, model.bare = before, False

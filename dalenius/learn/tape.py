@@ -86,7 +86,7 @@ from dalenius.learn.marks import (
     tensors_in,
 )
 from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
-from dalenius.learn.parts import Part, Whole
+from dalenius.learn.parts import HALF, Part, Whole
 from dalenius.learn.random_state import watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
@@ -151,7 +151,7 @@ KNOWN = frozenset(
 _ERRORS = RuntimeError, ValueError, TypeError
 """Errors of torch whose texts may tell the size of a batch."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
-_ALIAS = Origin("a tensor", "shares memory that holds private values", "")
+_ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
 _SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
 
 
@@ -169,6 +169,8 @@ class Tape(TorchFunctionMode):
         self._rules, self._bags, self._followed = RULES, BAGS, FOLLOWED
         self.know(names)
         self.examples = self.rows = 0
+        self.gain = 1.0
+        """What the gradients of the pass at hand are multiplied by."""
         self.paused = False
         self.looping = False
         """Whether a loop is watched, and not only a forward pass."""
@@ -202,6 +204,7 @@ class Tape(TorchFunctionMode):
         other = Tape(names)
         other._analysis, other._writes, other._number = self._analysis, self._writes, self._number
         other.examples, other.rows, other.looping = self.examples, self.rows, self.looping
+        other.gain = self.gain
         other._seed, other.vouched = self._seed, self.vouched
         return other
 
@@ -282,7 +285,7 @@ class Tape(TorchFunctionMode):
     def begin(self, examples: int, rows: int) -> None:
         """Begin a pass over a chunk of so many examples, in so many rows."""
         self.drop()
-        self.examples, self.rows = examples, rows
+        self.examples, self.rows, self.gain = examples, rows, 1.0
         self._number = Pass.number = next(_NUMBERS)
         self._seed = torch.initial_seed()
         self._writes.forget_freed()
@@ -417,6 +420,9 @@ class Tape(TorchFunctionMode):
         return mixed(name, "is a custom function, whose backward pass is not known to keep examples apart")
 
     def _tag(self, tensor: Tensor, state: State | None) -> None:
+        if state is not None and state.power and tensor.dtype in HALF:
+            # Its gradient would be 1/n in half precision, which is off by an amount that depends on n.
+            state = mixed("A mean over examples", "is taken in half precision: call .float() before it")
         if state is None:
             put_tag(tensor, None)
         else:
@@ -435,7 +441,7 @@ class Tape(TorchFunctionMode):
         Returns:
             Whether the tensor was tagged; `_tag` tags any other.
         """
-        if state is None or tensor.layout is not torch.strided:
+        if state is None or tensor.layout is not torch.strided or state.power:
             return False
         writes = self._writes
         setattr(tensor, STATE, Tag(state, self._number, writes.clock))
@@ -1081,7 +1087,21 @@ class Tape(TorchFunctionMode):
                 "followed.",
                 remedy="Call loss.backward() without arguments, or use private.loss(function).",
             )
-        return func(*args, **kwargs)
+        self.lift()
+        if gradients is None and func is Tensor.backward:
+            begun = torch.full_like(args[0], self.gain)
+            return func(args[0], begun, *args[2:], **{k: v for k, v in kwargs.items() if k != "gradient"})
+        lifted = [loss * self.gain if id(loss) in states else loss for loss in losses]
+        return func(lifted if isinstance(args[0], tuple | list) else lifted[0], *args[1:], **kwargs)
+
+    def lift(self) -> None:
+        """Settle by what gradients are multiplied: those of a mean by the number of rows.
+
+        A mean divides by the number of rows. In half precision that is rounded, by an amount that depends on
+        how many examples there are, and would change the gradients of all of them.
+        """
+        if -1 in self.powers:
+            self.gain = float(max(self.rows, 1))
 
     def accept(self, loss: Tensor) -> None:
         """Note the loss of a backward pass, or refuse one whose gradient is not a sum over examples."""
