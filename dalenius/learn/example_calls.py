@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any, TypeGuard
@@ -90,6 +91,25 @@ class NoExchange(TorchDispatchMode):
                 remedy="Compute the loss from the example alone; private.step() adds up what processes have.",
             )
         return func(*args, **(kwargs or {}))
+
+
+class Unread(TorchDispatchMode):
+    """Refuses operators whose result in Python, or whose size, follows from values of tensors."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run any other operator as it is."""
+        if not _BY_VALUES.isdisjoint(func.tags):
+            raise reading(where())
+        return func(*args, **(kwargs or {}))
+
+
+_BY_VALUES = frozenset((torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape))
+_PACKED = "_pack_padded_sequence", "_pad_packed_sequence", "lstm", "gru", "rnn_tanh", "rnn_relu"
+_READABLE = frozenset(("__repr__", "__format__", "__getitem__", "__setitem__", *_PACKED))
+"""Functions that may read values of an example, of which its results show nothing but in their entries.
+
+What a text is used for is an assumption on the receipt. `_reads` looks at indices that would tell a size.
+"""
 
 
 class ExampleCalls(TorchFunctionMode):
@@ -199,7 +219,8 @@ class ExampleCalls(TorchFunctionMode):
                     args, kwargs = replaced(args, self._copied), replaced(kwargs, self._copied)
                 if self._tape is None:
                     self._check_written(func, args, kwargs)
-                result = self._run_noting_writes(func, args, kwargs, held or tied)
+                with Unread() if self._tape is None and held and _is_unread(func) else nullcontext():
+                    result = self._run_noting_writes(func, args, kwargs, held or tied)
             for tensor in tensors_in(result):
                 setattr(tensor, _TOKEN if held or tied else _INSIDE, self._token)
             return self._owned(result, tensors)
@@ -435,12 +456,25 @@ def _place(tensor: Tensor) -> int:
     return tensor.data_ptr() if tensor.layout == torch.strided else -1
 
 
-def _is_checking_arguments() -> bool:
-    """Return whether torch.distributions asks for a value, to check what it is given."""
+def _calling_module() -> str:
+    """Return the module of the code that calls a function of torch."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_HANDING_ON):
         frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__", "").startswith("torch.distributions")
+    return "" if frame is None else frame.f_globals.get("__name__", "")
+
+
+def _is_checking_arguments() -> bool:
+    """Return whether torch.distributions asks for a value, to check what it is given."""
+    return _calling_module().startswith("torch.distributions")
+
+
+def _is_unread(func: Function) -> bool:
+    """Return whether a function must not read values of an example, as those for packed sequences do."""
+    return getattr(func, "__name__", "") not in _READABLE and _calling_module() not in _RECURRENT
+
+
+_RECURRENT = "torch.nn.modules.rnn", "torch.nn.utils.rnn"
 
 
 _HANDING_ON = "dalenius.learn", "torch.overrides", "torch._tensor"
@@ -458,12 +492,18 @@ def _is_opaque(func: Function) -> TypeGuard[FunctionType]:
     return isinstance(func, FunctionType) and not func.__globals__.keys().isdisjoint(_UNSEEN)
 
 
+_MASKS = torch.bool, torch.uint8
+
+
 def _reads(func: Function, args: tuple[Any, ...]) -> bool:
     """Return whether a function reads values of tensors into Python, or has a result of a size by values."""
     name = getattr(func, "__name__", "")
-    if name == "__getitem__":
-        return any(item.dtype in (torch.bool, torch.uint8) for item in tensors_in(args[1]))
-    if name == "repeat_interleave":
+    if name in ("__getitem__", "__setitem__"):
+        parts = args[1] if isinstance(args[1], tuple | list) else (args[1],)
+        bounds = [bound for part in parts if isinstance(part, slice) for bound in (part.start, part.stop)]
+        masks = name == "__getitem__" and any(item.dtype in _MASKS for item in tensors_in(args[1]))
+        return masks or any(isinstance(bound, Tensor) for bound in bounds)
+    if name in ("repeat_interleave", "tensor_split"):
         return len(args) > 1 and isinstance(args[1], Tensor)
     return name in _READS or (name == "where" and len(args) == 1)
 

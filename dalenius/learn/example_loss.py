@@ -41,6 +41,7 @@ from dalenius.learn.example_calls import (
 )
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
+from dalenius.learn.quiet import PYTHON, SEEDS, kept_generators, seed_generators
 from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.tape import Tape
@@ -199,13 +200,29 @@ class ExampleLoss:
         return losses.detach(), tape.parts()
 
     def _apart(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
-        """Run one example after the other."""
+        """Run one example after the other, each with random numbers of its own."""
+        with kept_generators(PYTHON):
+            before = _plain_attributes(self._model.inner)
+            output = self._one_by_one(batch, leaves, rows)
+            if _plain_attributes(self._model.inner) != before:
+                raise NotSound(
+                    "The model counted, or kept another plain value, while the losses of examples were "
+                    "computed one after the other: a later example would see how many came before it.",
+                    remedy="Count in the loop, where private.steps has grown, and keep nothing in forward.",
+                )
+        return output
+
+    def _one_by_one(
+        self, batch: Any, leaves: list[Tensor], rows: int
+    ) -> tuple[Tensor, Mapping[Tensor, Part]]:
         names, weights = self._model.names, self._weights(leaves[0])
         shares: dict[Tensor, Tensor] = {}
         losses = []
         earlier: dict[int, StorageWeakRef] = {}
         for i in range(rows):
             calls = self._calls(leaves, None, 1, earlier)
+            # Otherwise the numbers of an example would follow from how many examples came before it.
+            seed_generators(int(torch.randint(SEEDS, ())), PYTHON)
             loss = self._loss(calls, batch, [item[i].clone() for item in leaves])
             _check_trained(loss)
             check_custom(loss)
@@ -354,6 +371,17 @@ def _failed(error: BaseException) -> DaleniusError:
         remedy="Call the function with the model and one made-up example to see the text. Tensors of an "
         "example have no batch dimension: where a model needs one, call model(x.unsqueeze(0)).squeeze(0).",
     )
+
+
+def _plain_attributes(model: nn.Module) -> list[dict[str, Any]]:
+    """Return the numbers, texts and flags that the modules of a model hold."""
+    return [
+        {name: value for name, value in vars(module).items() if type(value) in _PLAIN}
+        for module in model.modules()
+    ]
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def _leaves(batch: Any) -> list[Tensor]:

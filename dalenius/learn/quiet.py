@@ -23,13 +23,16 @@ from typing import Any
 
 from dalenius import noise
 
-GENERATORS = (
+Generators = tuple[tuple[str, str, str, str], ...]
+GENERATORS: Generators = (
     ("random", "getstate", "setstate", "seed"),
     ("numpy.random", "get_state", "set_state", "seed"),
     ("torch", "get_rng_state", "set_rng_state", "manual_seed"),
     ("torch.cuda", "get_rng_state_all", "set_rng_state_all", "manual_seed_all"),
 )
 """Modules with a generator that all of a process share, and how it is read, written and sown."""
+PYTHON = GENERATORS[:2]
+"""Those that are not torch's."""
 FAILURES = Exception, SystemExit, GeneratorExit
 """What such code may end by, and the text of which is not shown; whoever interrupts it means the caller."""
 SEEDS = 2**32
@@ -104,20 +107,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renewed)
 
 
-def seed_generators(seed: int) -> None:
+def seed_generators(seed: int, among: Generators = GENERATORS) -> None:
     """Seed the generators that libraries share, those of them that are loaded.
 
     Args:
         seed: A number below `SEEDS`.
+        among: The generators to seed.
     """
-    for name, _, _, sow in _loaded():
+    for name, _, _, sow in _loaded(among):
         getattr(sys.modules[name], sow)(seed)
 
 
 @contextmanager
-def kept_generators() -> Iterator[None]:
-    """Leave the generators that libraries share as they were."""
-    there = _loaded()
+def kept_generators(among: Generators = GENERATORS) -> Iterator[None]:
+    """Leave the generators that libraries share as they were.
+
+    Args:
+        among: The generators to leave.
+    """
+    there = _loaded(among)
     states: list[Any] = [getattr(sys.modules[name], read)() for name, read, _, _ in there]
     try:
         yield
@@ -134,9 +142,9 @@ def chance(seed: int | None = None) -> Iterator[None]:
         yield
 
 
-def _loaded() -> list[tuple[str, str, str, str]]:
+def _loaded(among: Generators) -> list[tuple[str, str, str, str]]:
     """Return the generators of loaded modules; that of a GPU, if it was used."""
-    return [one for one in GENERATORS if _awake(one[0])]
+    return [one for one in among if _awake(one[0])]
 
 
 def _awake(name: str) -> bool:

@@ -24,7 +24,7 @@ from dalenius.learn.optimizer_hooks import moved
 from dalenius.learn.released_state import ReleasedState
 from dalenius.learn.several import Processes
 from dalenius.learn.sharded import placed_all, placed_for, whole
-from dalenius.learn.state import State
+from dalenius.learn.state import State, detached
 from dalenius.noise.stream import StreamKey
 from dalenius.release.receipt import Receipt
 
@@ -91,7 +91,7 @@ class RunFiles:
         if trained:
             state = {name: state[name] for name in self._model.names.values() if name in state}
         said = replace(receipt, postprocessing=(*receipt.postprocessing, f"exported after {steps}"))
-        weights = whole(_detached(state))
+        weights = whole(detached(state))
         self._processes.first("weights", lambda: write_weights(path, weights, said, steps=steps))
 
     def save(self, path: Path, model: Mapping[str, Any], **more: Any) -> None:
@@ -103,7 +103,7 @@ class RunFiles:
             more: All fields of a `State` but those of model, optimizer and average.
         """
         state = State(
-            model=whole(_detached(model)),
+            model=whole(detached(model)),
             optimizer=whole(self._optimizer.state_dict()),
             average=None if self._average is None else self._average.state_dict(),
             **more,
@@ -113,19 +113,12 @@ class RunFiles:
     def load(self, state: State) -> None:
         """Put model, optimizer and average back to what they were when a state was saved."""
         model = self._model.inner
-        model.load_state_dict(placed_all(state.model, model.state_dict()))
-        self._optimizer.load_state_dict(placed_for(state.optimizer, self._optimizer))
-        if self._average is not None:
-            self._average.load_state_dict(dict(state.average or {}))
-
-
-def _detached(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tensors of a state without their graphs, whatever their classes would return."""
-    with torch._C.DisableTorchFunction():
-        return {
-            name: Tensor.detach(value) if isinstance(value, Tensor) else value
-            for name, value in state.items()
-        }
+        # The loop of another run may be open, which would tag what is read as its own.
+        with torch._C.DisableTorchFunction():
+            model.load_state_dict(placed_all(state.model, model.state_dict()))
+            self._optimizer.load_state_dict(placed_for(state.optimizer, self._optimizer))
+            if self._average is not None:
+                self._average.load_state_dict(dict(state.average or {}))
 
 
 def _check_clean(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -65,7 +65,7 @@ class State:
 
     def write(self, path: Path) -> None:
         """Replace the file, whole or not at all."""
-        content = {part.name: getattr(self, part.name) for part in fields(self)}
+        content = {part.name: detached(getattr(self, part.name)) for part in fields(self)}
         if not _plain(content):
             raise InvalidArgument(
                 "The model or the optimizer holds more than tensors, numbers and texts.",
@@ -194,6 +194,18 @@ def _plain(value: Any) -> bool:
     if type(value) in (dict, OrderedDict):
         return all(_plain(key) and _plain(one) for key, one in value.items())
     return all(map(_plain, value)) if type(value) in (list, tuple) else type(value) in _PLAIN
+
+
+def detached(state: Any) -> Any:
+    """Return a state with its tensors without their graphs and tags, whatever their classes would return."""
+    if isinstance(state, Mapping):
+        return {name: detached(value) for name, value in state.items()}
+    if type(state) in (list, tuple):
+        return type(state)(map(detached, state))
+    if not isinstance(state, Tensor):
+        return state
+    with torch._C.DisableTorchFunction():
+        return Tensor.detach(state)
 
 
 def _unknown(path: Path) -> UnknownKind:

@@ -54,6 +54,7 @@ def asked(
                 "This sampling was made for data of another length.",
                 remedy="Make it with len(dataset) rows, or pass its name.",
             )
+        _check_agrees(sampling, {**given, "cap": cap, "bands": bands})
         return sampling
     names = sorted(name for name, kind in Sampling.kinds.items() if kind is not WithoutReplacement)
     if sampling not in names:
@@ -74,3 +75,35 @@ def asked(
             f"sampling={sampling!r} cuts batches to a cap.", remedy="Pass cap, such as 1.5 times batch_size."
         )
     return kind(rows, **given, **more)
+
+
+def _check_agrees(sampling: Sampling, given: Mapping[str, Any]) -> None:
+    """Refuse arguments beside a sampling that say something else than it does.
+
+    Args:
+        sampling: The sampling.
+        given: Arguments of `Private` by name, None where they were left out.
+    """
+    if given["units"] is not None:
+        raise InvalidArgument(
+            "units is given beside a sampling that was made, which knows its own units.",
+            remedy="Leave units and rows_per_unit out, and pass them to the sampling.",
+        )
+    steps = None
+    if given["steps"] is not None or given["epochs"] is not None:
+        steps = sampling.steps_of(given["steps"], given["epochs"])
+    size = sampling.size if sampling.declared else None
+    said = {
+        "steps or epochs": (steps, sampling.steps),
+        "batch_size": (given["batch_size"], sampling.batch_size),
+        "public_size": (given["public_size"], size),
+        "rows_per_unit": (given["rows_per_unit"], sampling.rows_per_unit),
+        "cap": (given["cap"], getattr(sampling, "cap", None)),
+        "bands": (given["bands"], getattr(sampling, "bands", None)),
+    }
+    for name, (value, own) in said.items():
+        if value is not None and value != own:
+            raise InvalidArgument(
+                f"{name} is not that of the sampling: {value} is given, and the sampling has {own}.",
+                remedy=f"Pass {name} to the sampling, and leave it out here or pass the same.",
+            )

@@ -86,7 +86,7 @@ class Sampling(ABC):
         self._keep(size=size, declared=public_size is not None, batch_size=batch, members=who)
         self._keep(rows_per_unit=None if rows_per_unit is None else int(rows_per_unit))
         self._keep(relation=self._related(None if relation is None else read_relation(relation)))
-        self._keep(steps=self._counted(steps, epochs))
+        self._keep(steps=self.steps_of(steps, epochs))
 
     def _keep(self, **values: object) -> None:
         for name, value in values.items():
@@ -198,7 +198,13 @@ class Sampling(ABC):
         shown = {part.name: getattr(self, part.name) for part in fields(self) if part.compare}
         return {"kind": self.kind, "version": VERSION, **shown}
 
-    def _counted(self, steps: int | None, epochs: Number | None) -> int:
+    def steps_of(self, steps: int | None, epochs: Number | None) -> int:
+        """Return a number of steps that is given as such or in epochs.
+
+        Args:
+            steps: The number of steps, or None.
+            epochs: The number of epochs, or None: how often a unit is expected to take part.
+        """
         if (steps is None) == (epochs is None):
             raise InvalidArgument("A run has steps or epochs.", remedy="Pass one of steps and epochs.")
         if steps is not None:
