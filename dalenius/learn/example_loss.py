@@ -41,6 +41,7 @@ from dalenius.learn.example_calls import (
 )
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
+from dalenius.learn.plain_values import plain_attributes
 from dalenius.learn.quiet import PYTHON, SEEDS, kept_generators, seed_generators
 from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
@@ -202,9 +203,9 @@ class ExampleLoss:
     def _apart(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
         """Run one example after the other, each with random numbers of its own."""
         with kept_generators(PYTHON):
-            before = _plain_attributes(self._model.inner)
+            before = plain_attributes(self._model.inner.modules())
             output = self._one_by_one(batch, leaves, rows)
-            if _plain_attributes(self._model.inner) != before:
+            if plain_attributes(self._model.inner.modules()) != before:
                 raise NotSound(
                     "The model counted, or kept another plain value, while the losses of examples were "
                     "computed one after the other: a later example would see how many came before it.",
@@ -371,17 +372,6 @@ def _failed(error: BaseException) -> DaleniusError:
         remedy="Call the function with the model and one made-up example to see the text. Tensors of an "
         "example have no batch dimension: where a model needs one, call model(x.unsqueeze(0)).squeeze(0).",
     )
-
-
-def _plain_attributes(model: nn.Module) -> list[dict[str, Any]]:
-    """Return the numbers, texts and flags that the modules of a model hold."""
-    return [
-        {name: value for name, value in vars(module).items() if type(value) in _PLAIN}
-        for module in model.modules()
-    ]
-
-
-_PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def _leaves(batch: Any) -> list[Tensor]:

@@ -250,6 +250,8 @@ class Private:
         )
         self._key = self.processes.first("the key", StreamKey.fresh)
         self._attempts, self._draws = Attempts(self.processes), Draws(self.sampling, self.processes)
+        self._records = False
+        """Whether passes may be recorded."""
         self._files = RunFiles(self.model, optimizer, self.average, self.processes)
         self.steps, self.waiting, self._last = 0, False, False
         self._real: Tensor | None = None
@@ -308,7 +310,9 @@ class Private:
         made = f"steps made: {self.steps} of {self.sampling.steps}"
         average = () if self.average is None else (self.average.how,)
         apart = ExampleLoss.assumptions if LOSS in self._ways else ()
-        assumptions = (*ASSUMPTIONS, *apart, *vouched(self.model.vouched), *self.supply.assumptions)
+        recorded = (Recorded.assumption,) if self._records else ()
+        vouched_for = vouched(self.model.vouched)
+        assumptions = (*ASSUMPTIONS, *apart, *recorded, *vouched_for, *self.supply.assumptions)
         return Receipt(
             loss=loss,
             mechanism=f"DP training, noise multiplier {float(self.noise_multiplier):g}",
@@ -367,6 +371,7 @@ class Private:
             function: Computes the loss of a batch, whose tensors it is given.
             compile: Whether torch's compiler makes the recording into kernels of its own.
         """
+        self._records = True
         return Recorded(self.model, function, compile=compile, ready=self._check_recording)
 
     def loss(self, function: LossFunction) -> ExampleLoss:

@@ -34,6 +34,7 @@ from dalenius.learn.gradients import Watched
 from dalenius.learn.marks import tensors_in
 from dalenius.learn.parts import HALF, Part
 from dalenius.learn.placing import MOVES
+from dalenius.learn.plain_values import plain_attributes, plain_surroundings
 
 PLAIN = type(None), bool, int, float, str, torch.dtype, torch.device
 """Types of what a recorded function may be given beside tensors."""
@@ -55,6 +56,12 @@ class Recorded:
         compile: Whether torch's compiler makes a recording into kernels of its own.
         ready: Raises where there is no batch to learn from.
     """
+
+    assumption = (
+        "what is recorded follows from its arguments, from plain attributes of the model's modules, from "
+        "plain variables around the function, and from values of Python that do not change from step to step"
+    )
+    """For receipts: another recording is made for each size of a batch, at another step."""
 
     def __init__(
         self,
@@ -131,7 +138,8 @@ class Recorded:
         places = tuple(one.data_ptr() for one in self._held) if inputs[0].is_cuda else ()
         modes = tuple(one.training for one in self._modules)
         half = torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind)
-        return places, modes, half, self._model.lifts
+        values = plain_attributes(self._modules), plain_surroundings(self._function)
+        return places, modes, half, self._model.lifts, *values
 
     def _record(self, loss: Callable[[Sequence[Tensor]], Tensor], inputs: Sequence[Tensor]) -> Pass:
         devices = {one.device for one in (*inputs, *self._held) if one.is_cuda}

@@ -1191,6 +1191,8 @@ class Tape(TorchFunctionMode):
     def leads(self, tensor: Tensor) -> bool:
         """Return whether the first dimension of a tensor is the batch, and each row follows from its own."""
         state = self.state(tensor)
+        if state is not None and state.kind == UNIFORM and state.shape:
+            return state.shape[0] == VIRTUAL and tensor.shape[0] == self.rows
         placed = state is not None and state.kind in (AXIS, COPIES) and state.outer == 1 and not state.power
         return placed and tensor.shape[0] == self.rows
 

@@ -330,3 +330,23 @@ def test_nothing_is_recorded_outside_of_a_loop() -> None:
     learn = private.recorded(lambda x: private.model(x).square().mean(), compile=True)
     with pytest.raises(InvalidArgument, match="no batch"):
         learn(torch.randn(6, 5))
+
+
+def test_another_recording_is_made_where_plain_values_have_changed() -> None:
+    """Sizes of batches are recorded at several steps: an old weight would be used for some of them."""
+    watched, x = Watched(Text()), batch(6)[0]
+    weight = 0.5
+
+    def loss(x: Tensor, y: Tensor) -> Tensor:
+        return weight * loss_of(watched(x), y)
+
+    learn = Recorded(watched, loss, compile=False)
+    states = {learn._state([x])}
+    weight = 0.25
+    states.add(learn._state([x]))
+    watched.inner.beta = 0.1
+    states.add(learn._state([x]))
+    watched.inner.beta = 0.2
+    states.add(learn._state([x]))
+    assert len(states) == 4
+    assert learn._state([x]) in states

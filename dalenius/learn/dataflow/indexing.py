@@ -108,11 +108,13 @@ def gather(op: Operation) -> None:
             op.put_all(None if op.place(positions) is None else State(COPIES, 1))
         return
     place = op.common([source, positions], source.dim())
-    dimension = op.dimension("dim", source)
+    kind, dimension = AXIS, op.dimension("dim", source)
+    if place is None:
+        kind, place = COPIES, op.copied([source, positions], source.dim())
     if isinstance(place, tuple) and place[0] != dimension:
         result = op.results[0]
         if result.shape[place[0]] == max(source.shape[place[0]], positions.shape[place[0]]):
-            op.put_placed(result, AXIS, place)
+            op.put_placed(result, kind, place)
             return
     op.mix(place if isinstance(place, str) else _PICKED)
 

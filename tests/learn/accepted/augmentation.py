@@ -92,6 +92,31 @@ def simplex(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return functional.cross_entropy(model(x * weights), y)
 
 
+class MaskedAutoencoder(nn.Module):
+    """Patches of which a random part, another one for each row, is left out and predicted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, patches, width = x.shape
+        order = torch.rand(rows, patches).argsort(dim=1)
+        back = order.argsort(dim=1)
+        kept = order[:, :3].unsqueeze(-1).repeat(1, 1, width)
+        encoded = self.encoder(torch.gather(x, 1, kept))
+        encoded = torch.cat([encoded, torch.zeros(rows, patches - 3, width)], 1)
+        output = self.decoder(torch.gather(encoded, 1, back.unsqueeze(-1).repeat(1, 1, width)))
+        hidden = torch.ones(rows, patches)
+        hidden[:, :3] = 0
+        hidden = torch.gather(hidden, 1, back)
+        return (((output - x) ** 2).mean(-1) * hidden).sum(1) / hidden.sum(1)
+
+
+def reconstruction(model: nn.Module, x: Tensor) -> Tensor:
+    return model(x).mean()
+
+
 class LayerDrop(nn.Module):
     """A layer that is left out for all rows, by a coin that is public."""
 
@@ -161,6 +186,9 @@ LOOPS = (
     Loop("binomial", network, VECTORS, training(drawn(torch.distributions.Binomial(5, 0.5))), random=True),
     Loop("normal of a size", network, VECTORS, training(normal), random=True),
     Loop("Dirichlet", network, VECTORS, training(simplex), random=True),
+    Loop(
+        "masked autoencoder", MaskedAutoencoder, given(features(6, 4)), training(reconstruction), random=True
+    ),
     Loop("random erasing", network, VECTORS, training(erasing), random=True),
     Loop("layerdrop", LayerDrop, VECTORS, training(cross_entropy), random=True),
     Loop("stochastic depth", StochasticDepth, VECTORS, training(cross_entropy), random=True),

@@ -1,0 +1,137 @@
+"""Losses that torch.vmap cannot run are computed one by one, and no example sees how many came before it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dalenius.errors import NotSound
+from dalenius.learn.private import Private
+from dalenius.learn.quiet import PYTHON, seed_generators
+from tests.learn.runs import data, network, run_of
+
+ROWS = 6
+Function = Callable[[Any, Any], Tensor]
+
+
+def written_in_place(model: Any, example: Any) -> Tensor:
+    """A loss that vmap cannot run: it writes an example into memory of its own."""
+    memory = torch.zeros(1)
+    memory[0] = functional.cross_entropy(model(example[0]), example[1])
+    return memory[0]
+
+
+def learned(function: Function, rows: tuple[Tensor, ...], model: nn.Module | None = None) -> Any:
+    """Run a loss on one batch, and return whether it ran on all examples at once."""
+    private = run_of(model or network(), rows, batch_size=ROWS, public_size=ROWS, steps=1)
+    learn = private.loss(function)
+    for batch in private.loader:
+        private.zero_grad()
+        learn(batch)
+        private.step()
+    return learn.vectorized
+
+
+def texts() -> tuple[Tensor, ...]:
+    return torch.randn(ROWS, 7, 5), torch.arange(1, ROWS + 1) % 3, torch.arange(1, ROWS + 1)
+
+
+@pytest.mark.parametrize("draw", [random.random, np.random.random], ids=["random", "numpy"])
+def test_every_example_has_secret_random_numbers_of_its_own(draw: Callable[[], float]) -> None:
+    drawn: list[float] = []
+
+    def function(model: Any, example: Any) -> Tensor:
+        drawn.append(draw())
+        return written_in_place(model, example)
+
+    seed_generators(0, PYTHON)
+    public = [draw() for _ in range(4 * ROWS)]
+    seed_generators(0, PYTHON)
+    assert not learned(function, data(ROWS))
+    # The attempt to run all at once draws one number, and the generators go on from there.
+    assert drawn[0] == public[0]
+    assert draw() == public[1]
+    assert len(set(drawn[1:])) == ROWS
+    assert not set(drawn[1:]) & set(public)
+
+
+class Counting(nn.Module):
+    """A model that counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.calls = nn.Linear(5, 3), 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return self.inner(x) * (-1) ** self.calls
+
+
+def test_a_model_that_counts_is_refused() -> None:
+    with pytest.raises(NotSound, match="counted"):
+        learned(written_in_place, data(ROWS), Counting())
+
+
+LENGTHS: dict[str, Function] = {
+    "slice": lambda model, e: model(e[0])[: e[2]].mean(0),
+    "slice of a constant": lambda model, e: model(e[0]).mean(0) * torch.ones(9)[: e[2]].sum(),
+    "narrow": lambda model, e: model(e[0]).narrow(0, 0, e[2]).mean(0),
+    "arange": lambda model, e: model(e[0]).mean(0) * torch.arange(e[2]).sum(),
+    "zeros": lambda model, e: model(e[0]).mean(0) + torch.zeros(int(e[2])).sum(),
+    "split": lambda model, e: model(e[0]).split([e[2], 7 - e[2]])[0].mean(0),
+    "tensor_split": lambda model, e: torch.tensor_split(model(e[0]), e[2][None])[0].mean(0),
+    "repeats": lambda model, e: torch.repeat_interleave(model(e[0]), repeats=e[2], dim=0).mean(0),
+    "membership": lambda model, e: model(e[0]).mean(0) * (3 in e[2]),
+}
+
+
+@pytest.mark.parametrize("read", LENGTHS.values(), ids=LENGTHS)
+def test_values_of_an_example_give_no_sizes(read: Function) -> None:
+    def function(model: Any, example: Any) -> Tensor:
+        memory = torch.zeros(1)
+        memory[0] = functional.cross_entropy(read(model, example), example[1])
+        return memory[0]
+
+    with pytest.raises(NotSound, match="reads values"):
+        learned(function, texts())
+
+
+def test_an_index_that_picks_one_entry_is_accepted() -> None:
+    def function(model: Any, example: Any) -> Tensor:
+        memory = torch.zeros(1)
+        memory[0] = -model(example[0]).mean(0).log_softmax(0)[example[1]]
+        return memory[0]
+
+    assert not learned(function, texts())
+
+
+def test_a_saved_run_is_resumed_beside_an_open_loop(tmp_path: Path) -> None:
+    def run() -> tuple[nn.Module, torch.optim.Optimizer]:
+        model = network()
+        return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    settings = {"batch_size": 5, "steps": 4, "clip": 1, "noise_multiplier": 1, "public_size": 20}
+    rows, path = data(20), tmp_path / "run.state"
+    first = Private(*run(), rows, **settings)
+    for x, y in first.batches():
+        first.zero_grad()
+        functional.cross_entropy(first.model(x), y).backward()
+        first.step()
+        if first.steps == 2:
+            break
+    first.save(path)
+    kept = iter(first.batches())
+    next(kept)
+    first.close()
+    second = Private.resume(path, *run(), rows, **settings)
+    second.save(path)
+    second.close()
+    assert Private.resume(path, *run(), rows, **settings).steps == 2
