@@ -442,12 +442,13 @@ def _taken(exact: Answer) -> dict[str, dict[tuple[Any, ...], float]]:
 
 def _honest(answers: Sequence[Answer], name: str, taken: dict[tuple[Any, ...], float]) -> float:
     """Return the median width of the noise's interval and what the bounds take away."""
-    widths = [
-        row[HIGH] - row[LOW] + taken.get(group, 0.0)
+    found = [
+        (row, taken.get(group, 0.0))
         for each in answers
         for group, row in zip(each.keys[name], each.cells[name], strict=True)
     ]
-    return median(widths)
+    filled = [(row, lost) for row, lost in found if row[TRUTH] != 0] or found
+    return median(row[HIGH] - row[LOW] + lost for row, lost in filled)
 
 
 def median(numbers: Iterable[float]) -> float:
@@ -458,8 +459,19 @@ def median(numbers: Iterable[float]) -> float:
 
 def median_error(answers: Sequence[Answer], name: str) -> float:
     """Return the median |error| of a measure over cells and answers."""
-    rows = np.concatenate([np.zeros((0, 5)), *(each.cells[name] for each in answers if name in each.cells)])
+    rows = filled_cells(answers, name)
     return median(np.abs(rows[:, VALUE] - rows[:, TRUTH]).tolist())
+
+
+def filled_cells(answers: Sequence[Answer], name: str) -> Floats:
+    """Return the cells of a measure whose truth is not 0, or all where it always is.
+
+    The error and the width of a question with many empty groups would be those of the empty ones alone, for
+    which the smallest bound is best.
+    """
+    rows = np.concatenate([np.zeros((0, 5)), *(each.cells[name] for each in answers if name in each.cells)])
+    filled = rows[rows[:, TRUTH] != 0]
+    return filled if len(filled) else rows
 
 
 # The report.
@@ -510,7 +522,7 @@ class Part:
         found = []
         for place, best in self.baseline.items():
             part = self._at.get(place[:2], [])
-            rows = np.concatenate([np.zeros((0, 5)), *(each.cells[place[2]] for each in part)])
+            rows = filled_cells(part, place[2])
             if len(rows):
                 error = median_error(part, place[2])
                 width = median((rows[:, HIGH] - rows[:, LOW]).tolist())
@@ -703,7 +715,7 @@ def _measure_row(part: Part, name: str, epsilons: Sequence[float]) -> list[str]:
             lambda p: "–" if math.isnan(p) else f"{100 * p:.0f}",
         )
         + " %",
-        said(lambda each: median((each.cells[:, HIGH] - each.cells[:, LOW]).tolist())),
+        said(lambda each: _median_width(each, name)),
         said(lambda each: median_error(each.answers, name)),
         said(lambda each: each.far_off()),
         said(_error_ratio),
@@ -711,6 +723,11 @@ def _measure_row(part: Part, name: str, epsilons: Sequence[float]) -> list[str]:
         " / ".join("–" if best is None else f"{best.rows}" for best in bests),
         short(median(a.seconds for each in parts for a in each.answers)),
     ]
+
+
+def _median_width(part: Part, name: str) -> float:
+    rows = filled_cells(part.answers, name)
+    return median((rows[:, HIGH] - rows[:, LOW]).tolist())
 
 
 def _of_measure(answer: Answer, name: str) -> Answer:
@@ -721,15 +738,16 @@ def _of_measure(answer: Answer, name: str) -> Answer:
 
 
 def commit() -> str:
-    """Return the commit that is measured."""
+    """Return the last commit of the library, and whether it was changed since."""
+    library = str(HERE.parent / "dalenius")
     try:
-        said = subprocess.run(
-            ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--match", ""],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        last, changed = (
+            subprocess.run(["git", "-C", library, *words], capture_output=True, text=True, check=True).stdout
+            for words in (["log", "-1", "--format=%h", "--", "."], ["status", "--porcelain", "--", "."])
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return said.stdout.strip()
+    return f"{last.strip()}{' with changes' if changed else ''}"
 
 
 def report(
@@ -738,7 +756,8 @@ def report(
     """Return the whole report."""
     whole = Part(asked.answers, baseline)
     answered = len(whole.questions)
-    profile = "no profile" if options.profile is None else f"a profile of ε = {options.profile:g} first"
+    learned = options.profile is not None and hasattr(Table, "learn")
+    profile = f"a profile of ε = {options.profile:g} first" if learned else "no profile"
     refused = [
         [each.name, f"`{each.sql}`", asked.refused[each.name]]
         for each in questions
@@ -748,7 +767,7 @@ def report(
     epsilons = ", ".join(f"{epsilon:g}" for epsilon in options.epsilon)
     said = [
         "# Do intervals contain the truth?\n",
-        f"Commit {commit()}, DuckDB {version('duckdb')}, {processor()}. {options.runs} runs of "
+        f"Library of commit {commit()}, DuckDB {version('duckdb')}, {processor()}. {options.runs} runs of "
         f"{len(questions)} questions at ε = {epsilons}, default settings, {profile}. {answered} questions "
         f"answered, {len(refused)} refused. {len(whole.cells):,} cells.\n",
         "The truth is that of the whole table, by DuckDB. “Best” are the fixed bounds with the least median "
