@@ -350,12 +350,15 @@ class Oracle:
                     except DaleniusError:
                         continue
                     self._kept[place] = {name: [b.rows, b.error, b.width] for name, b in best.items()}
+                    self._keep()
                 for name, (rows, error, width) in self._kept[place].items():
                     found[question.name, epsilon, name] = Best(int(rows), error, width)
+        return found
+
+    def _keep(self) -> None:
         if self.path is not None:
             self.path.parent.mkdir(exist_ok=True)
             self.path.write_text(json.dumps(self._kept), encoding="utf-8")
-        return found
 
     def _best(self, question: Question, epsilon: float) -> dict[str, Best]:
         """Try every kind of ranges, and with each bounds from the largest down."""
