@@ -33,7 +33,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property, partial
@@ -62,7 +62,7 @@ EXACT = 1000
 """The ε at which noise is small beside what bounds take away."""
 PLENTY = 10**5
 """The ε of an account, so that no budget runs out."""
-TRIES, CHECKS = 3, 5
+TRIES, CHECKS = 3, 9
 """Runs by which fixed bounds are chosen, and runs that measure the chosen ones."""
 INNER = (0.005, 0.995)
 """The quantiles between which values are held, where not between the least and the largest."""
@@ -342,46 +342,50 @@ class Oracle:
         """Return the best bounds of every question, ε and measure; kept ones are not looked for again."""
         found: Baseline = {}
         for question in questions:
-            for epsilon in epsilons:
-                place = f"{question.source}: {question.sql} [{epsilon:g}]"
-                if place not in self._kept:
-                    try:
-                        best = self._best(question, epsilon)
-                    except DaleniusError:
-                        continue
-                    self._kept[place] = {name: [b.rows, b.error, b.width] for name, b in best.items()}
-                    self._keep()
-                for name, (rows, error, width) in self._kept[place].items():
+            places = {epsilon: f"{question.source}: {question.sql} [{epsilon:g}]" for epsilon in epsilons}
+            if not self._kept.keys() >= set(places.values()):
+                self._find(question, places)
+            for epsilon, place in places.items():
+                for name, (rows, error, width) in self._kept.get(place, {}).items():
                     found[question.name, epsilon, name] = Best(int(rows), error, width)
         return found
+
+    def _find(self, question: Question, places: dict[float, str]) -> None:
+        """Find and keep the best bounds of a question."""
+        with ExitStack() as stack:
+            # The same question on the same account is answered from the answers that were released before.
+            opened = [stack.enter_context(self.bench.open(question.source)) for _ in range(TRIES + CHECKS)]
+            for epsilon, place in places.items():
+                if place in self._kept:
+                    continue
+                with suppress(DaleniusError):
+                    best = self._best(question, epsilon, opened)
+                    self._kept[place] = {name: [b.rows, b.error, b.width] for name, b in best.items()}
+                    self._keep()
 
     def _keep(self) -> None:
         if self.path is not None:
             self.path.parent.mkdir(exist_ok=True)
             self.path.write_text(json.dumps(self._kept), encoding="utf-8")
 
-    def _best(self, question: Question, epsilon: float) -> dict[str, Best]:
+    def _best(self, question: Question, epsilon: float, opened: Sequence[Table]) -> dict[str, Best]:
         """Try every kind of ranges, and with each bounds from the largest down."""
-        with ExitStack() as stack:
-            # The same question on the same account is answered from the answers that were released before.
-            opened = [stack.enter_context(self.bench.open(question.source)) for _ in range(TRIES + CHECKS)]
-            tried = [
-                each
-                for ranges in self._ranges(question, opened[0])
-                for each in self._tried(question, epsilon, opened[:TRIES], ranges)
+        tried = [
+            each
+            for ranges in self._ranges(question, opened[0])
+            for each in self._tried(question, epsilon, opened[:TRIES], ranges)
+        ]
+        names = list(dict.fromkeys(name for each in tried for name in each.errors))
+        best = {
+            name: min((each for each in tried if name in each.errors), key=partial(_error_of, name))
+            for name in names
+        }
+        checked = {
+            id(each): [
+                self.bench.answer(fresh, question, epsilon, bounds=each.bounds) for fresh in opened[TRIES:]
             ]
-            names = list(dict.fromkeys(name for each in tried for name in each.errors))
-            best = {
-                name: min((each for each in tried if name in each.errors), key=partial(_error_of, name))
-                for name in names
-            }
-            checked = {
-                id(each): [
-                    self.bench.answer(each_table, question, epsilon, bounds=each.bounds)
-                    for each_table in opened[TRIES:]
-                ]
-                for each in best.values()
-            }
+            for each in best.values()
+        }
         found = {}
         for name, each in best.items():
             answers = [one for one in checked[id(each)] if name in one.cells]
