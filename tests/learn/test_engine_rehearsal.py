@@ -188,7 +188,7 @@ def by_engine(
         (values.mean() if mean else values.sum()).backward()
         with watched.unwatched():
             shares = watched.shares()
-            scale = float(examples) if mean else 1.0
+            scale = (examples if mean else 1) / watched.gain
             squared = torch.stack([norm.double() for norm in shares.norms().values()]).sum(0)
             total = Sum(watched.names, Plan(Flat(CLIP), Fraction(1), Fraction(1), EXACT))
             real = (torch.arange(examples) < examples - blank).double() if blank else None
