@@ -106,11 +106,11 @@ class Recorded:
         padded = sizes_up(rows // model.each) * model.each
         filled = [_filled(one, padded) for one in inputs]
         key = form, *others, *map(_form, filled), model.weights is None, *self._state(filled)
-        if key not in self._passes:
-            if len(self._passes) >= MOST:
-                return self._eager(loss, tensors)
-            self._passes[key] = self._record(loss, [one.clone() for one in filled])
+        if key not in self._passes and len(self._passes) >= MOST:
+            return self._eager(loss, tensors)
         try:
+            if key not in self._passes:
+                self._passes[key] = self._record(loss, [one.clone() for one in filled])
             return self._passes[key].make(model, filled, rows)
         except DaleniusError:
             raise

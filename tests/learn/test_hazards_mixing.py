@@ -150,7 +150,7 @@ def test_rows_that_the_loop_doubles_are_clipped_as_one(join: Callable[..., Tenso
         out = watched(join([rows, rows + 0.1])).reshape(2, -1, 3)
         functional.cross_entropy(out.flatten(0, 1), torch.cat([labels, labels])).backward()
         with watched.unwatched():
-            found = norms_of(watched.shares())
+            found = norms_of(watched.shares()) / watched.gain
     pairs = torch.stack([x, x + 0.1], 1)
     both = per_example_gradients(
         model, (pairs, y), lambda out, y: entropies(out.flatten(0, 1), y.repeat_interleave(2)).mean()[None]

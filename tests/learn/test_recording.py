@@ -47,10 +47,11 @@ def batch(size: int) -> tuple[Tensor, Tensor]:
 
 
 def of(watched: Watched) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    shares = watched.shares()
-    norms = {watched.names[one]: norm for one, norm in shares.norms().items()}
+    """Return squared norms and a weighted sum of what the examples add, without the gain of the pass."""
+    shares, gain = watched.shares(), watched.gain
+    norms = {watched.names[one]: norm / gain**2 for one, norm in shares.norms().items()}
     totals = {one: torch.zeros_like(one) for one in watched.names}
-    shares.add(torch.arange(1.0, shares.examples + 1), totals)
+    shares.add(torch.arange(1.0, shares.examples + 1) / gain, totals)
     return norms, {watched.names[one]: total for one, total in totals.items()}
 
 
@@ -91,8 +92,9 @@ def test_examples_that_fill_up_a_batch_count_nothing(compiled: tuple[Watched, Re
     filled = watched.shares()
     assert (filled.examples, filled.padding) == (6, 1)
     found = torch.stack(list(filled.norms().values())).sum(0)
-    # A mean over six rows.
-    torch.testing.assert_close(found[:5] * 36, norms * 25, rtol=1e-4, atol=0)
+    # A mean over six rows, whose backward pass begins with six.
+    assert watched.gain == 6
+    torch.testing.assert_close(found[:5], norms * 25, rtol=1e-4, atol=0)
 
 
 def test_sizes_are_few_and_near() -> None:
