@@ -1,6 +1,6 @@
 """One question, answered: looked up, charged, read, bounded, added up, noised, committed.
 
-    plan ─▶ released before? ─▶ reserve ─▶ read, bound, add up ─▶ noise ─▶ commit ─▶ keep
+    plan ─▶ released before? ─▶ wait for memory ─▶ reserve ─▶ read, bound, add up ─▶ noise ─▶ commit ─▶ keep
 
 The charge is on disk before data are read. What goes wrong after that, an interrupt included, forfeits it: it
 stays charged in full, nothing is released, and the message says so. What the engine or the system says of the
@@ -75,13 +75,18 @@ def answer(request: Request, account: Account, engine: Engine, answers: Answers)
     known = answers.find(key)
     if known is not None:
         return known
-    release = _charged(request, plan, account, partial(_released, request, plan, engine, key))
-    # Seeded noise is for tests, and nobody else shall be given it; of data that changed it is not known which
-    # were read. What was paid for is handed over, whatever has become of the source meanwhile.
-    with suppress(DaleniusError):
-        if not release.receipt.tainted and request.key(answers, engine) == key:
-            answers.keep(key, release)
-    return release
+    with engine.turn():
+        # Another thread may have asked the same while this one waited.
+        known = answers.find(key)
+        if known is not None:
+            return known
+        release = _charged(request, plan, account, partial(_released, request, plan, engine, key))
+        # Seeded noise is for tests, and nobody else shall be given it; of data that changed it is not known
+        # which were read. What was paid for is handed over, whatever has become of the source meanwhile.
+        with suppress(DaleniusError):
+            if not release.receipt.tainted and request.key(answers, engine) == key:
+                answers.keep(key, release)
+        return release
 
 
 def _released(request: Request, plan: Plan, engine: Engine, key: str, reservation: Reservation) -> Release:

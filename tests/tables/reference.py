@@ -15,7 +15,7 @@ import math
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal
@@ -334,6 +334,10 @@ class ReferenceEngine:
     def version(self) -> str:
         """Always the same."""
         return "reference"
+
+    def turn(self) -> AbstractContextManager[object]:
+        """Nobody waits."""
+        return nullcontext()
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[ReferenceLoaded]:

@@ -8,10 +8,12 @@ as scanning Parquet twice costs less than keeping it.
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 ROOM = 3 << 29
 """The bytes of rows that are kept at a time. DuckDB's own memory comes on top."""
+READER = 400 << 20
+"""The bytes of DuckDB's memory that one reader may need: the buffers of a CSV file are 100 MiB of them."""
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50}
 _HEAVY = re.compile(r"\b(JOIN|GROUP\s+BY|OVER|DISTINCT|UNION|WITH|UNNEST)\b", re.IGNORECASE)
 
 
@@ -65,6 +70,7 @@ class DuckdbEngine:
     ) -> None:
         self.sources, self.room, self.folder = tuple(sources), room, folder
         self._connection = connection
+        self._turns = threading.Semaphore(max(1, min(_memory(connection) // READER, os.cpu_count() or 1)))
         # Also where nobody closes the engine, the folder goes, at the latest when Python ends.
         self._let_go = weakref.finalize(self, _let_go, connection, folder)
 
@@ -92,6 +98,10 @@ class DuckdbEngine:
     def version(self) -> str:
         """See `Engine`: that of every source, with the names of its tables."""
         return repr([source.version() for source in self.sources])
+
+    def turn(self) -> AbstractContextManager[object]:
+        """See `Engine`: there are as many turns as readers that fit into DuckDB's memory."""
+        return self._turns
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[DuckdbLoaded]:
@@ -145,6 +155,17 @@ class DuckdbEngine:
     def _bind(self, cursor: DuckDBPyConnection) -> None:
         for source in self.sources:
             source.bind(cursor)
+
+
+def _memory(connection: DuckDBPyConnection) -> int:
+    """Return the bytes of memory that DuckDB may take."""
+    row = (
+        connection.cursor()
+        .execute("SELECT value FROM system.main.duckdb_settings() WHERE name = 'memory_limit'")
+        .fetchone()
+    )
+    amount, unit = str(row[0] if row else "").split()
+    return int(float(amount) * _UNITS[unit])
 
 
 def _let_go(connection: DuckDBPyConnection, folder: Folder | None) -> None:

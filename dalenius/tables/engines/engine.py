@@ -134,6 +134,9 @@ class Engine(Protocol):
     def version(self) -> str:
         """What changes when the data may have: size and time of a file, never a digest of data."""
 
+    def turn(self) -> AbstractContextManager[object]:
+        """Wait until there is memory for one more reader, and hold it; taken before a question is charged."""
+
     def load(self, rows: Rows) -> AbstractContextManager[Loaded]:
         """Read rows. Leaving the block lets go of everything, also by an interrupt."""
 

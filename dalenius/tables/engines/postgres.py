@@ -12,7 +12,7 @@ when it was opened, the question is refused, before it is charged where that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -73,6 +73,10 @@ class PostgresEngine:
             state = self._uncharged(lambda: self._state(open_now.enter_context(self._server.transaction())))
         lasting = all(found.lasting for found in self._tables.values())
         return repr((self._tables, state if lasting else uuid4().hex))
+
+    def turn(self) -> AbstractContextManager[object]:
+        """See `Engine`: the server has memory of its own for each connection."""
+        return nullcontext()
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[BoundedRows]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -96,6 +96,10 @@ class SparkEngine:
     def version(self) -> str:
         """See `Engine`: never the same, as Spark does not tell when data have changed."""
         return uuid4().hex
+
+    def turn(self) -> AbstractContextManager[object]:
+        """See `Engine`: Spark lets its tasks wait by itself."""
+        return nullcontext()
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[SparkRows]:

@@ -31,9 +31,11 @@ from dalenius.tables.sources.texts import cell, check_types, guess
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# A buffer is sixteen times the longest line unless it is given, and a reader holds two or three of them.
 _LENIENT = (
     "auto_detect = false, header = true, quote = '\"', escape = '\"', null_padding = true, parallel = false, "
-    "ignore_errors = true, strict_mode = false, max_line_size = 16777216"
+    "ignore_errors = true, strict_mode = false, max_line_size = 16777216, "
+    "buffer_size = 33554432"
 )
 _LONGEST = 1 << 20
 """Bytes of the longest first line."""

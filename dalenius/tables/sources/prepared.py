@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,10 @@ class PreparedEngine:
         keys = set(flat.expressions("key", rows.keys))
         same = flat.expressions("unit", rows.units) == self._units and set(self._keys) <= keys
         return flat if same else None
+
+    def turn(self) -> AbstractContextManager[object]:
+        """See `Engine`."""
+        return self._engine.turn()
 
     @contextmanager
     def load(self, rows: Rows) -> Iterator[DuckdbLoaded | PreparedLoaded]:
