@@ -58,6 +58,7 @@ from dalenius.learn.dataflow.states import (
     COPIES,
     MIXED,
     PRIVATE,
+    SELECTED,
     STATE,
     TOTAL,
     UNIFORM,
@@ -163,10 +164,10 @@ class Tape(TorchFunctionMode):
     """
 
     def __init__(self, names: Mapping[Tensor, str]) -> None:
-        from dalenius.learn.rules import BAGS, FOLLOWED, RULES
+        from dalenius.learn.rules import BAGS, FOLLOWED, RULES, SELECTING
 
         super().__init__()
-        self._rules, self._bags, self._followed = RULES, BAGS, FOLLOWED
+        self._rules, self._bags, self._followed, self._selecting = RULES, BAGS, FOLLOWED, SELECTING
         self.know(names)
         self.examples = self.rows = 0
         self.gain = 1.0
@@ -506,6 +507,10 @@ class Tape(TorchFunctionMode):
             result = self._followed[func](self, func, args, kwargs)
             if result is not None:
                 return result
+        if private:
+            result = self._selecting(self, func, args, kwargs)
+            if result is not None:
+                return result
         if not torch.is_grad_enabled():
             weights = []
         if self.looping and not private:
@@ -519,7 +524,8 @@ class Tape(TorchFunctionMode):
         except Exception as error:
             sized = _sized(args, kwargs) or _numbered(args, kwargs)
             watched = private or sized or any(map(is_long, states.values()))
-            failure = self._note_failure(func, error) if watched else None
+            lost = any(state.kind == MIXED for state in states.values())
+            failure = self._note_failure(func, error, lost) if watched else None
             if failure is None:
                 raise
         # Outside of the handler, so that the error does not carry the original one.
@@ -540,8 +546,13 @@ class Tape(TorchFunctionMode):
             raise nested()
         check_modes()
 
-    def _note_failure(self, func: Function, error: Exception) -> Exception | None:
+    def _note_failure(self, func: Function, error: Exception, lost: bool = False) -> Exception | None:
         """Remember that a function failed on private examples.
+
+        Args:
+            func: The function.
+            error: What it raised.
+            lost: Whether any size may depend on private values, and not only that of the batch.
 
         Returns:
             An error to raise in its place, without private values and sizes; None where it has none.
@@ -554,8 +565,9 @@ class Tape(TorchFunctionMode):
                 f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and not "
                 "shown. Check labels and indices before they are data."
             )
-        text = re.sub(r"\d+", lambda number: self._shown(number[0]), str(error))
-        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
+        text = re.sub(r"\d+", lambda number: "n" if lost else self._shown(number[0]), str(error))
+        kind = type(error) if type(error) is torch._C._LinAlgError else None
+        kind = kind or next((kind for kind in _ERRORS if isinstance(error, kind)), None)
         return None if kind is None or text == str(error) else kind(text)
 
     def _shown(self, digits: str) -> str:
@@ -1276,7 +1288,9 @@ class Tape(TorchFunctionMode):
             outcome = self._outcome(func, args, kwargs, known)
         states = outcome.results
         self._unsure = self._unsure or absorbed is not None or bool(outcome.failed)
-        lost_rank = any(state.kind == MIXED and state.shape is None for state in known.values())
+        lost_rank = any(
+            one.kind == MIXED and (one.shape is None or SELECTED in one.shape) for one in known.values()
+        )
         taken = [tensor for tensor in found_in(args[1:], kwargs) if id(tensor) in known]
         squeezed = "squeeze" in _name(func) and lost_rank
         if outcome.reads or squeezed or (_name(func) in _RESHAPED and taken):
