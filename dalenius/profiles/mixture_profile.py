@@ -37,6 +37,8 @@ NOTHING = 1e-250
 """A δ below this is not looked at more closely."""
 ORDERS = tuple(4.0**power for power in range(-1, 14))
 """Where Chernoff's bound is tried; laws so narrow that δ is next to nothing need the steep ones."""
+LEAST_LEVEL = -690.0
+"""The least log δ for which a contour is laid; grids grow with its square root."""
 DEVIATIONS = 34.0
 """Beyond this many standard deviations a normal law has a mass below `NOTHING`."""
 NARROW = 2e-9
@@ -165,7 +167,7 @@ class MixtureProfile:
             found = min(-1e-3, sketch.estimate(epsilon))
             if abs(found - log_delta) < 3 or log_delta < -600:
                 break
-            log_delta = found if found > -690 else 2 * log_delta
+            log_delta = found if found > LEAST_LEVEL else 2 * log_delta
         laid = self._at(sketch, epsilon)
         if laid is None or self._width(laid, epsilon) > NARROW:
             laid = self._finer(laid, epsilon)
@@ -176,7 +178,8 @@ class MixtureProfile:
         sketch = Sketch(self.parts, self.sign, -30.0, self.squared)
         if not alone(sketch):
             return laid
-        other = self._at(replace(sketch, log_delta=min(-1e-3, balance_at(sketch, epsilon))), epsilon, True)
+        level = min(-1e-3, max(balance_at(sketch, epsilon), LEAST_LEVEL))
+        other = self._at(replace(sketch, log_delta=level), epsilon, True)
         return min(
             (one for one in (laid, other) if one), key=lambda one: self._width(one, epsilon), default=None
         )
