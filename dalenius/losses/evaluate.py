@@ -36,12 +36,16 @@ NARROW = 0.01
 """How far apart the two sides of a tight answer may be, as a share; beyond it other routes are asked."""
 LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
-HALVINGS = 16
+HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
-INVERSIONS, LEAST_ASKED = 8, 1e-15
-"""For how many δ their ε is asked for, to answer for an ε, and the least of them."""
-SMALLER = 1e-3, 1e-6, 1e-12
+INVERSIONS, LEAST_ASKED = 12, 1e-30
+"""For how many δ the sum of ε is asked for, to answer for an ε, and the least of them."""
+SMALLER = 1e-3, 1e-6
 """Smaller δ that are tried, as multiples of the one that is asked for."""
+LESS = 0.9, 0.5
+"""Smaller ε that are tried, likewise."""
+NO_MATTER = 1e-30
+"""A δ below this is not looked at in other ways."""
 
 
 def least_epsilon(
@@ -90,25 +94,34 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
     low, high = _routed_delta(loss, epsilon, proof)
-    if _asks(loss, low, high, LEAST_DELTA):
+    if high > NO_MATTER and _asks(loss, low, high, LEAST_DELTA):
         below = min(floor(epsilon), FAR)
         if (whole := unsampled(loss)) is not None:
             high = min(high, _delta(whole, epsilon, proof)[1])
         if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
-        if _asks(loss, low, high, LEAST_DELTA):
-            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED)))
+        if _asks(loss, low, high, LEAST_DELTA) and isinstance(loss, Composition):
+            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high))
+        for share in LESS:
+            if _asks(loss, low, high, LEAST_DELTA) and high > NO_MATTER and below * share > 0:
+                high = min(high, _routed_delta(loss, Fraction(below * share), proof)[1])
     return min(low, high), high
 
 
-def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float) -> float:
-    """Return a δ whose ε is no more than this one, by halving log δ from `low` on; 1 where none is seen."""
-    known, beyond = 1.0, low
+def _inverted(loss: Composition, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
+    """Return a δ at which the ε of all releases add up to no more than this one, or `high` if it is less.
+
+    The logarithm of δ is halved between `low` and `high`.
+    """
+    known, beyond = high, low
+    if not beyond < known or not _added(loss, min(known, 0.5), proof) <= epsilon:
+        return high
+    known = min(known, 0.5)
     for _ in range(INVERSIONS):
         middle = math.sqrt(known * beyond)
-        if not known > 1.1 * beyond or not middle < 1:
+        if not known > 1.1 * beyond:
             break
-        if _epsilon(loss, Fraction(middle), proof)[1] <= epsilon:
+        if _added(loss, middle, proof) <= epsilon:
             known = middle
         else:
             beyond = middle

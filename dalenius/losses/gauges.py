@@ -25,10 +25,11 @@ from functools import lru_cache
 from typing import ClassVar
 
 from dalenius.arithmetic import arb, workprec
+from dalenius.losses import divergence
 from dalenius.losses.composition import Composition
 from dalenius.losses.concentrated import Renyi, ZeroConcentrated
 from dalenius.losses.gaussian import Gaussian, GaussianDP
-from dalenius.losses.gaussian_domination import COARSE, least_distance
+from dalenius.losses.gaussian_domination import least_distance, likely_distance
 from dalenius.losses.loss import Loss
 from dalenius.losses.poisson import Concentrated
 from dalenius.losses.pure import Pure
@@ -123,8 +124,8 @@ class GaussianGauge(Gauge):
         """With as large a share of the slack as of the limit, going by a first look."""
         if not self.slack:
             return None
-        first = least_distance(loss, self.slack / 64, COARSE)
-        share = Fraction(1) if first is None else min(Fraction(1), max(first**2 / limit, Fraction(1, 10**6)))
+        first = likely_distance(loss, self.slack / 64)
+        share = min(Fraction(1), max(first**2 / limit, Fraction(1, 10**6)))
         slack = min(self.slack, round_up(self.slack * share, 3))
         distance = least_distance(loss, slack)
         return None if distance is None else (distance**2, slack)
@@ -175,7 +176,7 @@ class RenyiGauge(Gauge):
 
     def measure(self, loss: Loss, limit: Fraction) -> Measured | None:
         """The divergence, or that of the largest finite loss."""
-        found = loss.renyi(self.order).upper
+        found = divergence.upper(loss, Fraction(self.order))
         if math.isfinite(found):
             return Fraction(found), Fraction(0)
         bounded = largest_loss(loss)

@@ -40,9 +40,11 @@ LEAST_ALPHA = 1 + Fraction(1, 10**6)
 """The least order above 1 answered."""
 COARSE = tuple(2.0**k for k in range(-12, 31, 2))
 """Orders t = α − 1 that are tried first."""
+ROUNDS = 4
+"""How often the best order for a δ is looked for anew at the δ that it gives."""
 HOPE = 0.75
 """Where an order within a factor of √2 of the best proves so much less, no order proves more."""
-FINE = 8
+FINE = 4
 """How many orders are tried for each doubling next to the best of these, where many ε share them."""
 
 
@@ -107,11 +109,15 @@ class RenyiProfile:
         least = float(below(np.array([epsilon]))[0][0])
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
         bound = self._at(best, epsilon)
-        if self.failure < bound < 1:
+        for _ in range(ROUNDS):
+            if not self.failure < bound < 1:
+                break
             # The order that is best for ε at this δ, which may be another one.
             need = -math.log(bound)
-            other = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
-            bound = min(bound, self._at(other, epsilon))
+            other = self._at(self._best(lambda t, need=need: (_rough(t, self.moment(t)) + need) / t), epsilon)
+            bound, before = min(bound, other), bound
+            if not bound < before * 0.999:
+                break
         return (least, max(least, min(bound, 1.0)))
 
     def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
@@ -160,9 +166,8 @@ class RenyiProfile:
         with workprec(BITS):
             left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
             need = float((1 / left).log())
-            orders = [*COARSE, *(t for t in self.tried if t > 0)]
-            best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
-            orders = [best * 2.0 ** (k / FINE) for k in range(-2 * FINE, 2 * FINE + 1, FINE // 2)]
+            best = self._walk(lambda t: (self._sight(t) + need) / t, 8.0)
+            orders = [best * 2.0 ** (k / FINE) for k in range(-FINE, FINE + 1)]
             best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
             bound = upper((_exponent(best, self.moment(best)) - left.log()) / ball(best))
         return math.inf if math.isnan(bound) else max(bound, 0.0)
@@ -170,9 +175,12 @@ class RenyiProfile:
     def _shared(self, epsilon: Floats) -> Floats:
         """Return a good order for each ε: a power of two, or one that is next to the best of these."""
         orders = np.array(sorted({*COARSE, *(t for t in self.tried if t > 0)}))
-        best = self._least(orders, epsilon)
+        rough = np.array([self._sight(t) for t in orders.tolist()])
+        logs = rough[:, None] - orders[:, None] * epsilon[None, :]
+        # Where not even the first direction proves anything, no other order is looked at.
+        best = orders[np.argmin(logs, axis=0)[np.min(logs, axis=0) < 0]]
         near = {t * 2.0 ** (k / FINE) for t in set(best.tolist()) for k in range(-FINE, FINE + 1)}
-        return self._least(np.array(sorted({*orders.tolist(), *near})), epsilon)
+        return self._least(np.array(sorted(near or {1.0})), epsilon)
 
     def _least(self, orders: Floats, epsilon: Floats) -> Floats:
         """Return for each ε the one of these orders with the least bound."""

@@ -49,6 +49,10 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
     """The least false-negative rate of any test at false-positive rate `fpr`."""
     if fpr in (0, 1):
         return _end(loss, fpr)
+    apart = loss.delta(0).upper
+    if apart <= CLOSE:
+        # No test gains more than δ(0) over guessing.
+        return Bound(max(0.0, down(1 - float(fpr) - apart, 4)), up(1 - float(fpr), 2), loss.tight, side="lower")
     both = profiles(loss)
     ends = [_curve(p, q, float(fpr)) for p, q in {(both[0], both[-1]), (both[-1], both[0])}]
     low, high = (min(values) for values in zip(*ends, strict=True))
@@ -150,6 +154,7 @@ def _lines(grid: Grid, fpr: float) -> tuple[Floats, Floats]:
     return 1 - high - cost - slip, 1 - low - cost + slip
 
 
+@np.errstate(over="ignore")
 def _tops(grid: Grid, low: Floats, high: Floats, fpr: float) -> Floats:
     """At least the supremum of g on each cell: before the first knot, between knots, and after the last."""
     x = np.concatenate([[0.0], np.exp(grid[0])])
