@@ -40,6 +40,8 @@ LEAST_ALPHA = 1 + Fraction(1, 10**6)
 """The least order above 1 answered."""
 COARSE = tuple(2.0**k for k in range(-12, 31, 2))
 """Orders t = α − 1 that are tried first."""
+USUAL = 10.0
+"""log 1/δ for which an order is looked for where a first look proves nothing."""
 ROUNDS = 4
 """How often the best order for a δ is looked for anew at the δ that it gives."""
 HOPE = 0.75
@@ -110,10 +112,10 @@ class RenyiProfile:
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
         bound = self._at(best, epsilon)
         for _ in range(ROUNDS):
-            if not self.failure < bound < 1:
+            if not self.failure < bound:
                 break
-            # The order that is best for ε at this δ, which may be another one.
-            need = -math.log(bound)
+            # The order that is best for ε at this δ, or at a usual one, which may be another one.
+            need = max(-math.log(bound), USUAL)
             other = self._at(self._best(lambda t, need=need: (_rough(t, self.moment(t)) + need) / t), epsilon)
             bound, before = min(bound, other), bound
             if not bound < before * 0.999:

@@ -16,6 +16,7 @@ more knots are laid. Any (ε, δ) that is known otherwise counts as well (`evalu
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -23,16 +24,19 @@ import numpy as np
 
 from dalenius.losses.bound import Bound
 from dalenius.losses.loss import Loss
+from dalenius.losses.renyi import RenyiProfile
 from dalenius.losses.routes import profiles
 from dalenius.profiles.discrete import infinite_mass
 from dalenius.profiles.pair import Floats
-from dalenius.profiles.profile import Profile, sample
+from dalenius.profiles.profile import Profile, sample, sketch
 from dalenius.profiles.rounding import U, down, up
 
 COARSE, FINE = 33, 11
 """Knots of the first look, and of each later one."""
 LOOKS = 5
 """How often knots are laid where the curve is not known well, at most."""
+LARGE = Fraction(1, 10**4)
+"""Above this rate errors below 1e-6 are next to nothing."""
 LOWEST = -40.0
 """The least ε that is looked at: before it the curve rises by next to nothing."""
 CLOSE = 1e-9
@@ -54,7 +58,10 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
         # No test gains more than δ(0) over guessing.
         return Bound(max(0.0, down(1 - float(fpr) - apart, 4)), up(1 - float(fpr), 2), loss.tight, side="lower")
     both = profiles(loss)
-    ends = [_curve(p, q, float(fpr)) for p, q in {(both[0], both[-1]), (both[-1], both[0])}]
+    level = 1e-6 if fpr > LARGE else float(fpr) / 100
+    reach = RenyiProfile.of(loss).reach(level)
+    pairs = {(both[0], both[-1]), (both[-1], both[0])}
+    ends = [_curve(ahead, back, float(fpr), reach) for ahead, back in pairs]
     low, high = (min(values) for values in zip(*ends, strict=True))
     if _is_wide(low, high):
         low = max(low, min(_from_epsilons(loss, fpr), high))
@@ -89,13 +96,18 @@ def _end(loss: Loss, fpr: Fraction) -> Bound:
     return Bound(max(0.0, down(1 - caught[1])), min(1.0, up(1 - caught[0])), True, side="lower")
 
 
+Read = Callable[[Profile, Floats], tuple[Floats, Floats]]
+"""Encloses a profile at every ε of an array."""
 Grid = tuple[Floats, Floats, Floats]
 """Real ε in increasing order, and an enclosure of δ there."""
 
 
-def _curve(ahead: Profile, back: Profile, fpr: float) -> tuple[float, float]:
-    """Enclose f(fpr) for one direction: `ahead` is its profile, `back` that of the reverse."""
-    grid = _first(ahead, back, 1e-6 if fpr > 1e-4 else 0.01 * fpr, -math.log(fpr))
+def _curve(ahead: Profile, back: Profile, fpr: float, reach: float) -> tuple[float, float]:
+    """Enclose f(fpr) for one direction: `ahead` is its profile, `back` that of the reverse.
+
+    At an ε of `reach` test errors are next to nothing.
+    """
+    grid = _first(ahead, back, max(-reach, LOWEST), min(reach, -math.log(fpr)))
     for _ in range(LOOKS):
         low, high = _lines(grid, fpr)
         best, tops = float(low.max()), _tops(grid, low, high, fpr)
@@ -126,21 +138,20 @@ def _merged(one: Grid, other: Grid) -> Grid:
 
 
 @lru_cache(maxsize=64)
-def _first(ahead: Profile, back: Profile, level: float, last: float) -> Grid:
-    """A first look, from where one test error vanishes to where the other does, or the curve has come down."""
-    ends = [profile.epsilon(level)[1] for profile in (back, ahead)]
-    first, last = max(-ends[0], LOWEST), min(ends[1], last)
-    return _values(ahead, back, np.unique(np.append(np.linspace(first, max(last, 0.0), COARSE), 0.0)))
+def _first(ahead: Profile, back: Profile, first: float, last: float) -> Grid:
+    """A first look between two ε."""
+    knots = np.append(np.linspace(first, max(last, 0.0), COARSE), 0.0)
+    return _values(ahead, back, np.unique(knots), sketch)
 
 
-def _values(ahead: Profile, back: Profile, epsilon: Floats) -> Grid:
+def _values(ahead: Profile, back: Profile, epsilon: Floats, read: Read = sample) -> Grid:
     """δ at real ε, from the two profiles at ε ≥ 0."""
     low, high = np.empty_like(epsilon), np.empty_like(epsilon)
     right, left = epsilon >= 0, epsilon < 0
     if right.any():
-        low[right], high[right] = sample(ahead, epsilon[right])
+        low[right], high[right] = read(ahead, epsilon[right])
     if left.any():
-        ends = sample(back, -epsilon[left][::-1])
+        ends = read(back, -epsilon[left][::-1])
         rest, share = -np.expm1(epsilon[left]), np.exp(epsilon[left])
         low[left], high[left] = rest + share * ends[0][::-1] - 16 * U, rest + share * ends[1][::-1] + 16 * U
     return epsilon, low, high

@@ -23,6 +23,7 @@ from dalenius.profiles.nodes import Part
 from dalenius.profiles.pair import Floats, Transformed, Worst
 from dalenius.profiles.plain import Plain, PlainReading
 from dalenius.profiles.plan import Sketch
+from dalenius.profiles.profile import sketch
 from dalenius.profiles.reading import Exactly, Reading, alone, read_at
 from dalenius.profiles.rounding import TINY, U, exp_bound
 from dalenius.profiles.splitting import balance_at, crossing
@@ -111,13 +112,23 @@ class MixtureProfile:
         )
         return 1.01 * exp_bound(min(logs)) + TINY
 
-    @np.errstate(all="ignore")
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
+        return self._many(epsilon, roughly=False)
+
+    def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε ≥ 0 of an increasing array, on a coarse lattice where contours come out wide."""
+        return self._many(epsilon, roughly=True)
+
+    @np.errstate(all="ignore")
+    def _many(self, epsilon: Floats, *, roughly: bool) -> tuple[Floats, Floats]:
         low, high = (np.full_like(epsilon, end) for end in self.infinite)
         start, end = 0, int(np.searchsorted(epsilon, self.top))
         while start < end:
             at, reading = self._serving(float(epsilon[start]))
+            if reading is None and roughly:
+                low[start:end], high[start:end] = sketch(discrete_profile(self.worst), epsilon[start:end])
+                break
             if reading is None:
                 low[start], high[start] = self.delta(float(epsilon[start]))
                 start += 1

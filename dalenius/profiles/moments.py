@@ -21,8 +21,8 @@ from dalenius.profiles.window import Window
 
 FAR = 600.0
 """Logarithms of moments from here on are bounded by convexity."""
-CLOSE = 1e-9
-"""Error of a logarithm up to which no other bound is asked for."""
+CLOSE = 1e-7
+"""Error of a logarithm, as a share of it, up to which no other bound is asked for."""
 
 
 def log_moment(arm: Arm) -> tuple[float, float]:
@@ -118,7 +118,7 @@ def line_moment(part: Part, s: float, closed: Callable[[], Interval]) -> Interva
         spill = sum(tail * exp_bound(-s * max(0.0, size) * (1 + 8 * U)) for tail, size in tails)
         spill *= math.exp(-max(0.0, value))
     error += 2 * U * abs(s) * float(np.abs(window.line(0.0)[0]).max())
-    if error + spill < CLOSE:
+    if error + spill < CLOSE * value:
         return max(value - error, 0.0), value + error + spill
     least, most = closed()
     if not error + spill < math.inf:
