@@ -75,13 +75,13 @@ def _is_wide(low: float, high: float, least: float) -> bool:
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
     low, high = _routed_epsilon(loss, delta, proof)
     strict = floor(delta)
-    if not strict > 0 or not _asks(loss, low, high, LEAST_EPSILON):
+    if not strict > 0 or not _is_wide(low, high, LEAST_EPSILON):
         return min(low, high), high
-    if (whole := unsampled(loss)) is not None:
+    if _asks(loss, low, high, LEAST_EPSILON) and (whole := unsampled(loss)) is not None:
         high = min(high, _epsilon(whole, delta, proof)[1])
-    if _asks(loss, low, high, LEAST_EPSILON) and isinstance(loss, Composition):
+    if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_EPSILON)):
         high = min(high, _added(loss, strict, proof))
-    if _asks(loss, low, high, LEAST_EPSILON) and not _is_far(loss):
+    if _asks(loss, low, high, LEAST_EPSILON) and not is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
         low, high = _halved(loss, strict, proof, low, high)
@@ -94,13 +94,13 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
     low, high = _routed_delta(loss, epsilon, proof)
-    if high > NO_MATTER and _asks(loss, low, high, LEAST_DELTA):
+    if high > NO_MATTER and _is_wide(low, high, LEAST_DELTA):
         below = min(floor(epsilon), FAR)
-        if (whole := unsampled(loss)) is not None:
+        if _asks(loss, low, high, LEAST_DELTA) and (whole := unsampled(loss)) is not None:
             high = min(high, _delta(whole, epsilon, proof)[1])
-        if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
+        if _asks(loss, low, high, LEAST_DELTA) and not is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
-        if _asks(loss, low, high, LEAST_DELTA) and isinstance(loss, Composition):
+        if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
             high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high))
         for share in LESS:
             if _asks(loss, low, high, LEAST_DELTA) and high > NO_MATTER and below * share > 0:
@@ -114,12 +114,13 @@ def _inverted(loss: Composition, epsilon: Fraction, proof: bool, low: float, hig
     The logarithm of δ is halved between `low` and `high`.
     """
     known, beyond = high, low
-    if not beyond < known or not _added(loss, min(known, 0.5), proof) <= epsilon:
+    most = 0.9 * known
+    if not beyond < most or not _added(loss, most, proof) <= epsilon:
         return high
-    known = min(known, 0.5)
+    known = most
     for _ in range(INVERSIONS):
         middle = math.sqrt(known * beyond)
-        if not known > 1.1 * beyond:
+        if not known > 1.005 * beyond:
             break
         if _added(loss, middle, proof) <= epsilon:
             known = middle
@@ -160,7 +161,7 @@ def _asks(loss: Loss, low: float, high: float, least: float) -> bool:
     return _is_wide(low, high, least) if loss.tight else high >= nothing
 
 
-def _is_far(loss: Loss) -> bool:
+def is_far(loss: Loss) -> bool:
     """Return whether samples move so far that their moments take long, and say little."""
     pairs = [pair for worst in loss.directions() or () for pair, _ in worst]
     return any(isinstance(pair, MixturePair) and pair.atoms[-1][0] > MOST_SHIFT for pair in pairs)

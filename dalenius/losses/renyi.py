@@ -40,6 +40,8 @@ LEAST_ALPHA = 1 + Fraction(1, 10**6)
 """The least order above 1 answered."""
 COARSE = tuple(2.0**k for k in range(-12, 31, 2))
 """Orders t = α − 1 that are tried first."""
+NARROW, NEGLIGIBLE = 0.01, 1e-12
+"""How far apart the sides of a tight answer may be, as a share, and below what that does not matter."""
 USUAL = 10.0
 """log 1/δ for which an order is looked for where a first look proves nothing."""
 ROUNDS = 4
@@ -74,12 +76,20 @@ def divergence(loss: Loss, alpha: Fraction) -> Bound:
         raise InvalidArgument(
             "alpha must be 1, or from 1.000001 to 1e9.", remedy="Choose alpha in that range."
         )
-    return Bound(*divergences.enclose(loss, alpha), loss.tight)
+    return _bound(loss, divergences.enclose(loss, alpha))
 
 
 def zcdp(loss: Loss) -> Bound:
     """The least ρ with ρ-zero-concentrated privacy."""
-    return Bound(*concentration.enclose(loss), loss.tight)
+    return _bound(loss, concentration.enclose(loss))
+
+
+def _bound(loss: Loss, ends: tuple[float, float]) -> Bound:
+    """Return an enclosure, which is tight where the loss is and both sides are close."""
+    low, high = ends
+    return Bound(
+        low, high, loss.tight and (high <= low * (1 + NARROW) or high <= NEGLIGIBLE or low == math.inf)
+    )
 
 
 @dataclass(frozen=True)

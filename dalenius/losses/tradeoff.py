@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from dalenius.losses.bound import Bound
+from dalenius.losses.evaluate import is_far
 from dalenius.losses.loss import Loss
 from dalenius.losses.renyi import RenyiProfile
 from dalenius.losses.routes import profiles
@@ -33,13 +34,15 @@ from dalenius.profiles.rounding import U, down, up
 
 COARSE, FINE = 33, 11
 """Knots of the first look, and of each later one."""
-LOOKS = 5
+LOOKS = 4
 """How often knots are laid where the curve is not known well, at most."""
+NOTHING = 1e-9
+"""Errors and advantages below this are next to nothing."""
 LARGE = Fraction(1, 10**4)
 """Above this rate errors below 1e-6 are next to nothing."""
 LOWEST = -40.0
 """The least ε that is looked at: before it the curve rises by next to nothing."""
-CLOSE = 1e-9
+CLOSE = 1e-6
 """How far apart the two sides of an answer may be before more knots are laid."""
 NEAR = 1e-6
 """No more knots are laid between two that are closer than this."""
@@ -54,12 +57,14 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
     if fpr in (0, 1):
         return _end(loss, fpr)
     apart = loss.delta(0).upper
-    if apart <= CLOSE:
+    if apart <= NOTHING:
         # No test gains more than δ(0) over guessing.
-        return Bound(max(0.0, down(1 - float(fpr) - apart, 4)), up(1 - float(fpr), 2), loss.tight, side="lower")
+        return Bound(
+            max(0.0, down(1 - float(fpr) - apart, 4)), up(1 - float(fpr), 2), loss.tight, side="lower"
+        )
     both = profiles(loss)
     level = 1e-6 if fpr > LARGE else float(fpr) / 100
-    reach = RenyiProfile.of(loss).reach(level)
+    reach = math.inf if is_far(loss) else RenyiProfile.of(loss).reach(level)
     pairs = {(both[0], both[-1]), (both[-1], both[0])}
     ends = [_curve(ahead, back, float(fpr), reach) for ahead, back in pairs]
     low, high = (min(values) for values in zip(*ends, strict=True))
@@ -70,7 +75,7 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
 
 def _is_wide(low: float, high: float) -> bool:
     """Return whether the two sides of an answer are farther apart than in a tight one."""
-    return not high - low <= min(APART, SHARE * high) and high > CLOSE
+    return not high - low <= min(APART, SHARE * high) and high > NOTHING
 
 
 def _from_epsilons(loss: Loss, fpr: Fraction) -> float:

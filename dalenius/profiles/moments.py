@@ -21,6 +21,8 @@ from dalenius.profiles.window import Window
 
 FAR = 600.0
 """Logarithms of moments from here on are bounded by convexity."""
+MOST_CELLS = 1 << 17
+"""The most cells of a grid; shifts so far apart that they need more hardly overlap."""
 CLOSE = 1e-7
 """Error of a logarithm, as a share of it, up to which no other bound is asked for."""
 
@@ -105,6 +107,8 @@ def line_moment(part: Part, s: float, closed: Callable[[], Interval]) -> Interva
         return closed()
     last = 14.0 + max(0.0, s * top)
     step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0 if s > 0 else 1.0)))
+    if (last + 14.0) / step > MOST_CELLS:
+        return closed()
     nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(last / step))
     window = Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0))
     value, error = log_moment(Arm(window, s))
