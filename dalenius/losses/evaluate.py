@@ -8,8 +8,8 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
-    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ with ε(δ) ≤ ε is one for ε
-    smaller δ     what holds at a smaller δ holds at this one
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ at which sums of ε are ≤ ε is one for ε
+    smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
 """
 
 from __future__ import annotations

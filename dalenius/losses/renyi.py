@@ -126,7 +126,7 @@ class RenyiProfile:
                 break
             # The order that is best for ε at this δ, or at a usual one, which may be another one.
             need = max(-math.log(bound), USUAL)
-            other = self._at(self._best(lambda t, need=need: (_rough(t, self.moment(t)) + need) / t), epsilon)
+            other = self._at(self._best(partial(self._needed, need)), epsilon)
             bound, before = min(bound, other), bound
             if not bound < before * 0.999:
                 break
@@ -155,6 +155,10 @@ class RenyiProfile:
             if (self._sight(start) + need) / start * HOPE > known:
                 return known
         return min(known, self.epsilon(delta)[1])
+
+    def _needed(self, need: float, order: float) -> float:
+        """Return the ε that an order proves for a δ of e^−need."""
+        return (_rough(order, self.moment(order)) + need) / order
 
     def _sight(self, order: float) -> float:
         """Return the exponent of an order by the first direction alone, for looking around."""

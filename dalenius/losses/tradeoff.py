@@ -6,10 +6,10 @@ with false-positive rate α has false-negative rate at least
 and some test attains it. For ε < 0, δ_{P‖Q}(ε) = 1 − e^ε + e^ε δ_{Q‖P}(−ε). Both directions of the relation
 are open to an attacker, so the lesser of the two curves counts.
 
-Every ε gives a lower bound. In x = e^ε the supremum is of a concave function g with g(0) = 0 and slopes from
-−α to 1 − α, which is at most 0 from x = 1/α on. So g between two knots lies below the chord of the two before
-extended, below the chord of the two after, and below lines of the extreme slopes. Where these leave most open,
-more knots are laid. Any (ε, δ) that is known otherwise counts as well (`evaluate`):
+Every ε gives a lower bound. In x = e^ε the supremum is of a concave function g with g(0) = 0 and slopes
+from −α to 1 − α, which is at most 0 from x = 1/α on. So g between two knots lies below the chord of the
+two before, extended, below the chord of the two after, and below lines of the extreme slopes. Where these
+leave most open, more knots are laid. Any (ε, δ) that is known otherwise counts as well (`evaluate`):
     f(α) ≥ max(1 − δ − e^ε α, e^−ε (1 − δ − α)).
 """
 
@@ -176,7 +176,7 @@ def _tops(grid: Grid, low: Floats, high: Floats, fpr: float) -> Floats:
     x = np.concatenate([[0.0], np.exp(grid[0])])
     low, high = np.append(0.0, low), np.append(0.0, high)
     gaps = np.diff(x)
-    # No slope after a cell is above how steeply g may rise in it, and none before below how steeply it may fall.
+    # No slope after a cell is above the steepest rise in it, and none before it below the steepest fall.
     least = np.maximum(gaps, 1e-300)
     inverse = np.where(gaps > 64 * U * x[1:], (1 + 32 * U * x[1:] / least) / least, np.inf)
     rises = np.minimum(np.maximum(high[1:] - low[:-1], 4 * U) * inverse, 1 - fpr)

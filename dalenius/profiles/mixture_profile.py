@@ -117,7 +117,7 @@ class MixtureProfile:
         return self._many(epsilon, roughly=False)
 
     def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
-        """Enclose δ at every ε ≥ 0 of an increasing array, on a coarse lattice where contours come out wide."""
+        """Enclose δ at every ε ≥ 0 of an increasing array, on a coarse lattice where contours are wide."""
         return self._many(epsilon, roughly=True)
 
     @np.errstate(all="ignore")

@@ -18,7 +18,6 @@ from dalenius.profiles.nodes import FUNCTION, Nodes, Part, normal_tail
 from dalenius.profiles.rounding import TINY, U, exp_bound
 from dalenius.profiles.window import Window
 
-
 FAR = 600.0
 """Logarithms of moments from here on are bounded by convexity."""
 MOST_CELLS = 1 << 17

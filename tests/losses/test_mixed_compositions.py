@@ -81,7 +81,7 @@ def test_moments_of_shifts_far_apart_are_bounded_at_once() -> None:
 
 
 def test_the_order_of_an_epsilon_is_found_for_its_delta() -> None:
-    """The divergence over its order falls with the order along a path, so that no small order proves anything."""
+    """Along a path the bound over its order falls with the order: no small order proves anything."""
     loss = Renyi(Fraction("126.6"), epsilon=Fraction("1.613")).under("replace") * 15_509 + GaussianDP(
         Fraction(1, 10), relation="replace"
     )
