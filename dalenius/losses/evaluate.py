@@ -8,8 +8,8 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
-    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ with ε(δ) ≤ ε is one for ε
-    smaller δ     what holds at a smaller δ holds at this one
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ at which sums of ε are ≤ ε is one for ε
+    smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ NARROW = 0.01
 """How far apart the two sides of a tight answer may be, as a share; beyond it other routes are asked."""
 LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
-HALVINGS = 16
+HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
-INVERSIONS, LEAST_ASKED = 8, 1e-15
-"""For how many δ their ε is asked for, to answer for an ε, and the least of them."""
-SMALLER = 1e-3, 1e-6, 1e-12
+INVERSIONS, LEAST_ASKED = 12, 1e-30
+"""For how many δ the sum of ε is asked for, to answer for an ε, and the least of them."""
+SMALLER = 1e-3, 1e-6
 """Smaller δ that are tried, as multiples of the one that is asked for."""
+LESS = 0.9, 0.5
+"""Smaller ε that are tried, likewise."""
+NO_MATTER = 1e-30
+"""A δ below this is not looked at in other ways."""
 
 
 def least_epsilon(
@@ -71,13 +75,13 @@ def _is_wide(low: float, high: float, least: float) -> bool:
 def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
     low, high = _routed_epsilon(loss, delta, proof)
     strict = floor(delta)
-    if not strict > 0 or not _asks(loss, low, high, LEAST_EPSILON):
+    if not strict > 0 or not _is_wide(low, high, LEAST_EPSILON):
         return min(low, high), high
-    if (whole := unsampled(loss)) is not None:
+    if _asks(loss, low, high, LEAST_EPSILON) and (whole := unsampled(loss)) is not None:
         high = min(high, _epsilon(whole, delta, proof)[1])
-    if _asks(loss, low, high, LEAST_EPSILON) and isinstance(loss, Composition):
+    if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_EPSILON)):
         high = min(high, _added(loss, strict, proof))
-    if _asks(loss, low, high, LEAST_EPSILON) and not _is_far(loss):
+    if _asks(loss, low, high, LEAST_EPSILON) and not is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
         low, high = _halved(loss, strict, proof, low, high)
@@ -90,25 +94,35 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
     low, high = _routed_delta(loss, epsilon, proof)
-    if _asks(loss, low, high, LEAST_DELTA):
+    if high > NO_MATTER and _is_wide(low, high, LEAST_DELTA):
         below = min(floor(epsilon), FAR)
-        if (whole := unsampled(loss)) is not None:
+        if _asks(loss, low, high, LEAST_DELTA) and (whole := unsampled(loss)) is not None:
             high = min(high, _delta(whole, epsilon, proof)[1])
-        if _asks(loss, low, high, LEAST_DELTA) and not _is_far(loss):
+        if _asks(loss, low, high, LEAST_DELTA) and not is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
-        if _asks(loss, low, high, LEAST_DELTA):
-            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED)))
+        if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
+            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high))
+        for share in LESS:
+            if _asks(loss, low, high, LEAST_DELTA) and high > NO_MATTER and below * share > 0:
+                high = min(high, _routed_delta(loss, Fraction(below * share), proof)[1])
     return min(low, high), high
 
 
-def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float) -> float:
-    """Return a δ whose ε is no more than this one, by halving log δ from `low` on; 1 where none is seen."""
-    known, beyond = 1.0, low
+def _inverted(loss: Composition, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
+    """Return a δ at which the ε of all releases add up to no more than this one, or `high` if it is less.
+
+    The logarithm of δ is halved between `low` and `high`.
+    """
+    known, beyond = high, low
+    most = 0.9 * known
+    if not beyond < most or not _added(loss, most, proof) <= epsilon:
+        return high
+    known = most
     for _ in range(INVERSIONS):
         middle = math.sqrt(known * beyond)
-        if not known > 1.1 * beyond or not middle < 1:
+        if not known > 1.005 * beyond:
             break
-        if _epsilon(loss, Fraction(middle), proof)[1] <= epsilon:
+        if _added(loss, middle, proof) <= epsilon:
             known = middle
         else:
             beyond = middle
@@ -147,7 +161,7 @@ def _asks(loss: Loss, low: float, high: float, least: float) -> bool:
     return _is_wide(low, high, least) if loss.tight else high >= nothing
 
 
-def _is_far(loss: Loss) -> bool:
+def is_far(loss: Loss) -> bool:
     """Return whether samples move so far that their moments take long, and say little."""
     pairs = [pair for worst in loss.directions() or () for pair, _ in worst]
     return any(isinstance(pair, MixturePair) and pair.atoms[-1][0] > MOST_SHIFT for pair in pairs)

@@ -25,10 +25,11 @@ from functools import lru_cache
 from typing import ClassVar
 
 from dalenius.arithmetic import arb, workprec
+from dalenius.losses import divergence
 from dalenius.losses.composition import Composition
 from dalenius.losses.concentrated import Renyi, ZeroConcentrated
 from dalenius.losses.gaussian import Gaussian, GaussianDP
-from dalenius.losses.gaussian_domination import COARSE, least_distance
+from dalenius.losses.gaussian_domination import least_distance, likely_distance
 from dalenius.losses.loss import Loss
 from dalenius.losses.poisson import Concentrated
 from dalenius.losses.pure import Pure
@@ -41,8 +42,15 @@ from dalenius.profiles.pair import Pair
 
 Measured = tuple[Fraction, Fraction]
 """A measure and its slack."""
+FAR = 4
+"""By how much more than at first sight a loss may take of a limit before its slack is chosen anew."""
 FEW = 4
 """Up to so many releases of bounded loss are measured one by one."""
+
+
+def _share(distance: Fraction, limit: Fraction) -> Fraction:
+    """Return the share of the limit that a distance takes, at least a millionth and at most all."""
+    return min(Fraction(1), max(distance**2 / limit, Fraction(1, 10**6)))
 
 
 def round_up(amount: Fraction, digits: int = 8) -> Fraction:
@@ -123,8 +131,16 @@ class GaussianGauge(Gauge):
         """With as large a share of the slack as of the limit, going by a first look."""
         if not self.slack:
             return None
-        first = least_distance(loss, self.slack / 64, COARSE)
-        share = Fraction(1) if first is None else min(Fraction(1), max(first**2 / limit, Fraction(1, 10**6)))
+        share = _share(likely_distance(loss, self.slack / 64), limit)
+        found = self._with(loss, share)
+        if found is not None and (found[0] <= FAR * share * limit or share == 1):
+            return found
+        # The first look was far off.
+        distance = least_distance(loss, self.slack / 64)
+        return self._with(loss, Fraction(1) if distance is None else _share(distance, limit)) or found
+
+    def _with(self, loss: Loss, share: Fraction) -> Measured | None:
+        """Return what dominates all releases, with this share of the slack."""
         slack = min(self.slack, round_up(self.slack * share, 3))
         distance = least_distance(loss, slack)
         return None if distance is None else (distance**2, slack)
@@ -175,7 +191,7 @@ class RenyiGauge(Gauge):
 
     def measure(self, loss: Loss, limit: Fraction) -> Measured | None:
         """The divergence, or that of the largest finite loss."""
-        found = loss.renyi(self.order).upper
+        found = divergence.upper(loss, Fraction(self.order))
         if math.isfinite(found):
             return Fraction(found), Fraction(0)
         bounded = largest_loss(loss)

@@ -24,8 +24,8 @@ from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample, sketch
 from dalenius.profiles.rounding import floor
 
-COARSE, FINE = 17, 97
-"""At how many ε the two profiles are compared, for a first look and for an answer."""
+KNOTS = 97
+"""At how many ε the two profiles are compared."""
 MARGIN = 1e-11
 """More than all rounding here, relative: a few operations on numbers with fourteen digits."""
 DIGITS = 5
@@ -37,17 +37,15 @@ MOST_EPSILON = 300.0
 
 
 @lru_cache(maxsize=256)
-def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction | None:
+def least_distance(loss: Loss, slack: Fraction) -> Fraction | None:
     """μ, to a few digits from above; None where a chance of `slack` does not cover what is infinite."""
     if loss.directions() is None or not slack > 0:
         return None
     both = profiles(loss)
-    # Any ε from which on δ is at most the slack will do.
-    loose = both[0] if isinstance(both[0], Loose) else None
-    top = loss.epsilon(slack / 2).upper if loose is None else loose.reach(floor(slack / 2))
+    top = _far(loss, slack / 2)
     if not top < MOST_EPSILON:
         return None
-    at = np.linspace(0.0, max(top, 1e-9), knots)
+    at = np.linspace(0.0, max(top, 1e-9), KNOTS)
     chance = floor(slack)
     most = np.maximum.reduce([_most(profile, at, chance / 4) for profile in both])
     if not most[-1] <= chance:
@@ -59,6 +57,26 @@ def least_distance(loss: Loss, slack: Fraction, knots: int = FINE) -> Fraction |
         middle = math.sqrt(low * high)
         low, high = (low, middle) if dominates(middle, at, most, chance) else (middle, high)
     return Fraction(high)
+
+
+@lru_cache(maxsize=256)
+def likely_distance(loss: Loss, slack: Fraction) -> Fraction:
+    """Return about that μ: that of Gaussians with the same ε at a δ of `slack`; 30 where there is none."""
+    top = _far(loss, slack) if loss.directions() is not None and slack > 0 else math.inf
+    if not top < MOST_EPSILON:
+        return Fraction(MOST_DISTANCE)
+    low, high = 1e-6, MOST_DISTANCE
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        above = ShiftPair(Fraction(middle)).hockey(np.array([top]))[1][0] > slack
+        low, high = (low, middle) if above else (middle, high)
+    return Fraction(high)
+
+
+def _far(loss: Loss, slack: Fraction) -> float:
+    """Return an ε from which on δ is at most `slack`."""
+    profile = profiles(loss)[0]
+    return profile.reach(floor(slack)) if isinstance(profile, Loose) else loss.epsilon(slack).upper
 
 
 def _most(profile: Profile, knots: Floats, negligible: float) -> Floats:

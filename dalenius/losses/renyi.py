@@ -40,9 +40,15 @@ LEAST_ALPHA = 1 + Fraction(1, 10**6)
 """The least order above 1 answered."""
 COARSE = tuple(2.0**k for k in range(-12, 31, 2))
 """Orders t = α − 1 that are tried first."""
+NARROW, NEGLIGIBLE = 0.01, 1e-12
+"""How far apart the sides of a tight answer may be, as a share, and below what that does not matter."""
+USUAL = 10.0
+"""log 1/δ for which an order is looked for where a first look proves nothing."""
+ROUNDS = 4
+"""How often the best order for a δ is looked for anew at the δ that it gives."""
 HOPE = 0.75
 """Where an order within a factor of √2 of the best proves so much less, no order proves more."""
-FINE = 8
+FINE = 4
 """How many orders are tried for each doubling next to the best of these, where many ε share them."""
 
 
@@ -70,12 +76,20 @@ def divergence(loss: Loss, alpha: Fraction) -> Bound:
         raise InvalidArgument(
             "alpha must be 1, or from 1.000001 to 1e9.", remedy="Choose alpha in that range."
         )
-    return Bound(*divergences.enclose(loss, alpha), loss.tight)
+    return _bound(loss, divergences.enclose(loss, alpha))
 
 
 def zcdp(loss: Loss) -> Bound:
     """The least ρ with ρ-zero-concentrated privacy."""
-    return Bound(*concentration.enclose(loss), loss.tight)
+    return _bound(loss, concentration.enclose(loss))
+
+
+def _bound(loss: Loss, ends: tuple[float, float]) -> Bound:
+    """Return an enclosure, which is tight where the loss is and both sides are close."""
+    low, high = ends
+    return Bound(
+        low, high, loss.tight and (high <= low * (1 + NARROW) or high <= NEGLIGIBLE or low == math.inf)
+    )
 
 
 @dataclass(frozen=True)
@@ -107,11 +121,15 @@ class RenyiProfile:
         least = float(below(np.array([epsilon]))[0][0])
         best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
         bound = self._at(best, epsilon)
-        if self.failure < bound < 1:
-            # The order that is best for ε at this δ, which may be another one.
-            need = -math.log(bound)
-            other = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
-            bound = min(bound, self._at(other, epsilon))
+        for _ in range(ROUNDS):
+            if not self.failure < bound:
+                break
+            # The order that is best for ε at this δ, or at a usual one, which may be another one.
+            need = max(-math.log(bound), USUAL)
+            other = self._at(self._best(partial(self._needed, need)), epsilon)
+            bound, before = min(bound, other), bound
+            if not bound < before * 0.999:
+                break
         return (least, max(least, min(bound, 1.0)))
 
     def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
@@ -138,6 +156,10 @@ class RenyiProfile:
                 return known
         return min(known, self.epsilon(delta)[1])
 
+    def _needed(self, need: float, order: float) -> float:
+        """Return the ε that an order proves for a δ of e^−need."""
+        return (_rough(order, self.moment(order)) + need) / order
+
     def _sight(self, order: float) -> float:
         """Return the exponent of an order by the first direction alone, for looking around."""
         if order not in self.seen:
@@ -160,9 +182,8 @@ class RenyiProfile:
         with workprec(BITS):
             left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
             need = float((1 / left).log())
-            orders = [*COARSE, *(t for t in self.tried if t > 0)]
-            best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
-            orders = [best * 2.0 ** (k / FINE) for k in range(-2 * FINE, 2 * FINE + 1, FINE // 2)]
+            best = self._walk(lambda t: (self._sight(t) + need) / t, 8.0)
+            orders = [best * 2.0 ** (k / FINE) for k in range(-FINE, FINE + 1)]
             best = min(orders, key=lambda t: (_rough(t, self.moment(t)) + need) / t)
             bound = upper((_exponent(best, self.moment(best)) - left.log()) / ball(best))
         return math.inf if math.isnan(bound) else max(bound, 0.0)
@@ -170,9 +191,12 @@ class RenyiProfile:
     def _shared(self, epsilon: Floats) -> Floats:
         """Return a good order for each ε: a power of two, or one that is next to the best of these."""
         orders = np.array(sorted({*COARSE, *(t for t in self.tried if t > 0)}))
-        best = self._least(orders, epsilon)
+        rough = np.array([self._sight(t) for t in orders.tolist()])
+        logs = rough[:, None] - orders[:, None] * epsilon[None, :]
+        # Where not even the first direction proves anything, no other order is looked at.
+        best = orders[np.argmin(logs, axis=0)[np.min(logs, axis=0) < 0]]
         near = {t * 2.0 ** (k / FINE) for t in set(best.tolist()) for k in range(-FINE, FINE + 1)}
-        return self._least(np.array(sorted({*orders.tolist(), *near})), epsilon)
+        return self._least(np.array(sorted(near or {1.0})), epsilon)
 
     def _least(self, orders: Floats, epsilon: Floats) -> Floats:
         """Return for each ε the one of these orders with the least bound."""

@@ -55,10 +55,10 @@ class Tilted:
 
     def log_moment(self, exponent: float) -> float:
         """An upper bound on count·log Σ a(k) e^{exponent·(k − centre)}."""
-        indices = np.arange(len(self.masses)) + (self.first - self.centre)
-        exponents = exponent * indices
+        there = np.flatnonzero(self.masses)
+        exponents = exponent * (there + (self.first - self.centre))
         top = float(exponents.max())
-        value = top + math.log(max(float(np.sum(self.masses * np.exp(exponents - top))), 1e-300))
+        value = top + math.log(max(float(np.sum(self.masses[there] * np.exp(exponents - top))), 1e-300))
         largest = max(top, -float(exponents.min()))
         slack = self.rounding + (2 * largest + 40 + len(self.masses).bit_length()) * 2 * U
         return self.count * (value + slack + abs(value) * 4 * U)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -166,12 +166,9 @@ class MixturePair(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """log W(1 + order), or log W(−order) backward: by quadrature, or closed bounds at large orders."""
-        from dalenius.profiles.moments import line_moment
+        return _log_moment(self, order)
 
-        s = -order if self.backward else 1 + order
-        return line_moment(self.part, s, self._closed(order))
-
-    def _closed(self, order: float) -> Interval:
+    def closed_moment(self, order: float) -> Interval:
         """Convexity above, the largest single term below."""
         with workprec(BITS):
             t = -ball(order) if self.backward else 1 + ball(order)
@@ -192,6 +189,14 @@ class MixturePair(Pair):
     def reversed(self) -> MixturePair:
         """The other direction."""
         return MixturePair(self.atoms, not self.backward)
+
+
+@lru_cache(maxsize=4096)
+def _log_moment(pair: MixturePair, order: float) -> Interval:
+    from dalenius.profiles.moments import line_moment
+
+    s = -order if pair.backward else 1 + order
+    return line_moment(pair.part, s, lambda: pair.closed_moment(order))
 
 
 def _difference(

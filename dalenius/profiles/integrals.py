@@ -28,6 +28,9 @@ from dalenius.profiles.rounding import TINY, U
 CELLS = 4096
 """How many cells an integral is cut into; the width of its enclosure falls with the square."""
 
+LARGEST = 1e6
+"""Logarithms of moments from here on have too few digits after the point for Markov's inequality."""
+
 
 @runtime_checkable
 class Averaged(Protocol):
@@ -88,7 +91,7 @@ def _cut(pair: Pair, s: Fraction) -> Interval:
         return (far, math.exp(float(s) * far) * (1 + 2**-30) / float(-s))
     t = 2 * s + 1
     log = math.inf if leak else pair.log_moment(float(t))[1]
-    if math.isinf(log):
+    if not log < LARGEST:
         return (1.0, math.inf)
     far = (log + 50) / float(t - s)
     return (far, math.exp(log - float(t - s) * far) * (1 + 2**-30) / float(t - s))

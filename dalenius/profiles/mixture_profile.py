@@ -23,6 +23,7 @@ from dalenius.profiles.nodes import Part
 from dalenius.profiles.pair import Floats, Transformed, Worst
 from dalenius.profiles.plain import Plain, PlainReading
 from dalenius.profiles.plan import Sketch
+from dalenius.profiles.profile import sketch
 from dalenius.profiles.reading import Exactly, Reading, alone, read_at
 from dalenius.profiles.rounding import TINY, U, exp_bound
 from dalenius.profiles.splitting import balance_at, crossing
@@ -37,6 +38,8 @@ NOTHING = 1e-250
 """A δ below this is not looked at more closely."""
 ORDERS = tuple(4.0**power for power in range(-1, 14))
 """Where Chernoff's bound is tried; laws so narrow that δ is next to nothing need the steep ones."""
+LEAST_LEVEL = -690.0
+"""The least log δ for which a contour is laid; grids grow with its square root."""
 DEVIATIONS = 34.0
 """Beyond this many standard deviations a normal law has a mass below `NOTHING`."""
 NARROW = 2e-9
@@ -109,13 +112,23 @@ class MixtureProfile:
         )
         return 1.01 * exp_bound(min(logs)) + TINY
 
-    @np.errstate(all="ignore")
     def deltas(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε ≥ 0 of an increasing array, each contour serving all ε near it."""
+        return self._many(epsilon, roughly=False)
+
+    def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
+        """Enclose δ at every ε ≥ 0 of an increasing array, on a coarse lattice where contours are wide."""
+        return self._many(epsilon, roughly=True)
+
+    @np.errstate(all="ignore")
+    def _many(self, epsilon: Floats, *, roughly: bool) -> tuple[Floats, Floats]:
         low, high = (np.full_like(epsilon, end) for end in self.infinite)
         start, end = 0, int(np.searchsorted(epsilon, self.top))
         while start < end:
             at, reading = self._serving(float(epsilon[start]))
+            if reading is None and roughly:
+                low[start:end], high[start:end] = sketch(discrete_profile(self.worst), epsilon[start:end])
+                break
             if reading is None:
                 low[start], high[start] = self.delta(float(epsilon[start]))
                 start += 1
@@ -165,7 +178,7 @@ class MixtureProfile:
             found = min(-1e-3, sketch.estimate(epsilon))
             if abs(found - log_delta) < 3 or log_delta < -600:
                 break
-            log_delta = found if found > -690 else 2 * log_delta
+            log_delta = found if found > LEAST_LEVEL else 2 * log_delta
         laid = self._at(sketch, epsilon)
         if laid is None or self._width(laid, epsilon) > NARROW:
             laid = self._finer(laid, epsilon)
@@ -176,7 +189,8 @@ class MixtureProfile:
         sketch = Sketch(self.parts, self.sign, -30.0, self.squared)
         if not alone(sketch):
             return laid
-        other = self._at(replace(sketch, log_delta=min(-1e-3, balance_at(sketch, epsilon))), epsilon, True)
+        level = min(-1e-3, max(balance_at(sketch, epsilon), LEAST_LEVEL))
+        other = self._at(replace(sketch, log_delta=level), epsilon, True)
         return min(
             (one for one in (laid, other) if one), key=lambda one: self._width(one, epsilon), default=None
         )

@@ -7,14 +7,23 @@ formed from expm1 and log1p, so that it keeps its digits where w is close to 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from dalenius.profiles.arm import Arm
 from dalenius.profiles.cutoff import Cutoff
+from dalenius.profiles.enclosure import Interval
 from dalenius.profiles.nodes import FUNCTION, Nodes, Part, normal_tail
 from dalenius.profiles.rounding import TINY, U, exp_bound
 from dalenius.profiles.window import Window
+
+FAR = 600.0
+"""Logarithms of moments from here on are bounded by convexity."""
+MOST_CELLS = 1 << 17
+"""The most cells of a grid; shifts so far apart that they need more hardly overlap."""
+CLOSE = 1e-7
+"""Error of a logarithm, as a share of it, up to which no other bound is asked for."""
 
 
 def log_moment(arm: Arm) -> tuple[float, float]:
@@ -86,17 +95,19 @@ def log_lowered(window: Window, t: float) -> float:
 
 
 @np.errstate(all="ignore")
-def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[float, float]:
-    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` does too, and serves past e^650.
+def line_moment(part: Part, s: float, closed: Callable[[], Interval]) -> Interval:
+    """Enclose log ∫ φ wˢ over the whole line, s > 1 or s < 0; `closed` does too, and serves past e^600.
 
     Beyond x, λ grows with slope at most a, the largest shift, so for s > 1 the tail is at most
     w(x)ˢφ(x)/(x − sa). The answer holds for every exponent within one rounding of s.
     """
     top = max(part.shifts)
-    if (closed[1] > 650 and s > 0) or 0.0 not in part.shifts:
-        return closed
+    if (s > 0 and _largest_term(part, s) > FAR) or 0.0 not in part.shifts:
+        return closed()
     last = 14.0 + max(0.0, s * top)
     step = 2.0 ** math.floor(math.log2(math.pi / 30 * min(math.pi / 2 / top, 4.0 if s > 0 else 1.0)))
+    if (last + 14.0) / step > MOST_CELLS:
+        return closed()
     nodes = Nodes(part, step, math.floor(-14.0 / step), math.ceil(last / step))
     window = Window(nodes, Cutoff(float(nodes.edges[-1]) + 64.0, 1.0))
     value, error = log_moment(Arm(window, s))
@@ -110,6 +121,15 @@ def line_moment(part: Part, s: float, closed: tuple[float, float]) -> tuple[floa
         spill = sum(tail * exp_bound(-s * max(0.0, size) * (1 + 8 * U)) for tail, size in tails)
         spill *= math.exp(-max(0.0, value))
     error += 2 * U * abs(s) * float(np.abs(window.line(0.0)[0]).max())
+    if error + spill < CLOSE * value:
+        return max(value - error, 0.0), value + error + spill
+    least, most = closed()
     if not error + spill < math.inf:
-        return closed
-    return max(closed[0], value - error, 0.0), min(closed[1], value + error + spill)
+        return least, most
+    return max(least, value - error, 0.0), min(most, value + error + spill)
+
+
+def _largest_term(part: Part, s: float) -> float:
+    """About the logarithm of the largest term of the bound by convexity: Σ pᵢ exp(s(s − 1)aᵢ²/2)."""
+    terms = zip(part.weights, part.shifts, strict=True)
+    return max(math.log(p) + s * (s - 1) * a * a / 2 for p, a in terms if p > 0)
