@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -97,13 +96,13 @@ def query(
     json: Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")] = False,
 ) -> None:
     """Ask a table a question in SQL, privately, and charge its account."""
+    from dalenius.cli.option_names import naming_options
     from dalenius.cli.query_output import opens, say_what_opens, show_explanation, show_refusal, show_release
-    from dalenius.cli.spoken import speaking
     from dalenius.tables import opening
 
     if csv and (json or explain):
         raise InvalidArgument("CSV holds an answer and nothing else.", remedy="Leave out --csv, or the rest.")
-    with speaking():
+    with naming_options():
         price, bounds = (
             exact(epsilon, "epsilon"),
             read_bounds(bound_rows, bound_groups, bound_pairs, bound_range),
@@ -126,28 +125,25 @@ def query(
             time=time,
             public_size=public_size,
             by=by,
-        ) as asked:
-            listed = read_keys(asked, keys or ())
-            options: Any = {"epsilon": price, "keys": listed, "bounds": bounds, "purpose": purpose}
+        ) as opened:
+            listed = read_keys(opened, keys or ())
+            asked = opened.ask(sql, epsilon=price, keys=listed, bounds=bounds, purpose=purpose)
             if explain:
-                show_explanation(asked.explain(sql, **options), as_json=json)
+                show_explanation(asked.explanation, as_json=json)
                 return
-            if opens(asked.account) and asked.explain(sql, **options).fits:
-                say_what_opens(asked.account)
+            if opens(opened.account) and asked.fits():
+                say_what_opens(opened.account)
             try:
-                release = asked.sql(sql, **options)
+                release = asked.run()
             except BudgetExceeded as refused:
-                show_refusal(asked, refused, as_json=json)
+                show_refusal(opened, refused, as_json=json)
                 raise
             except KeyboardInterrupt as stop:
                 # Typer ends with 130 without a word.
                 typer.echo("\n".join(getattr(stop, "__notes__", ["Stopped."])), err=True)
                 raise
 
-            def fits(other: Fraction) -> bool:
-                return asked.explain(sql, **options | {"epsilon": other}).fits
-
-            show_release(release, asked, fits, as_csv=csv, as_json=json)
+            show_release(release, opened, asked.fits, as_csv=csv, as_json=json)
 
 
 def _shared(

@@ -25,10 +25,12 @@ from pathlib import Path
 from typing import IO
 
 from dalenius.errors import (
+    Argument,
     InvalidArgument,
     LedgerBehind,
     LedgerCorrupt,
     LedgerReadOnly,
+    Message,
     NotSound,
     ReservationLost,
 )
@@ -368,12 +370,16 @@ def _check_source(source: str | None, accounts: dict[str, str]) -> None:
     for other, text in accounts.items():
         if source is not None and Terms.from_json(other, text).source == source:
             raise InvalidArgument(
-                f"This source has an account already: {other}.", remedy=f"Use ledger.account({other!r})."
+                f"This source has an account already: {other}.",
+                remedy=Message("Use ", Argument("account", f"ledger.account({other!r})", (other,)), "."),
             )
 
 
 def _opened_otherwise(terms: Terms) -> InvalidArgument:
     return InvalidArgument(
         f"The account {terms.name} was opened for {terms.unit} with {stated(terms.limit)}: that is fixed.",
-        remedy=f"Use ledger.account({terms.name!r}), or open one under another name for other data.",
+        remedy=Message(
+            Argument("budget.left_out", f"Use ledger.account({terms.name!r})"),
+            ", or open one under another name for other data.",
+        ),
     )

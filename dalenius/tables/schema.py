@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.privacy.unit import Unit
 from dalenius.tables.rows import KeyPart
 
@@ -50,7 +50,8 @@ class Private:
         _check_unit(self, types)
         if self.rows_per_unit is not None and self.rows_per_unit < 1:
             raise InvalidArgument(
-                "rows_per_unit must be at least 1.", remedy="Leave it out where it is not known."
+                Message(Argument("rows_per_unit", "rows_per_unit"), " must be at least 1."),
+                remedy="Leave it out where it is not known.",
             )
         ranges = {own(types, name): ends for name, ends in self.ranges.items()}
         categories = {own(types, name): tuple(values) for name, values in self.categories.items()}
@@ -177,7 +178,12 @@ def _read_range(column: str, type_: Type, ends: tuple[End, End]) -> tuple[End, E
     if isinstance(low, int | float) and isinstance(high, int | float) and -math.inf < low <= high < math.inf:
         return low, high
     raise InvalidArgument(
-        problem, remedy=f"Declare ranges={{{column!r}: (low, high)}} for a number or a date."
+        problem,
+        remedy=Message(
+            "Declare ",
+            Argument("ranges", f"ranges={{{column!r}: (low, high)}}", (column,)),
+            " for a number or a date.",
+        ),
     )
 
 
@@ -206,5 +212,11 @@ def _check_unit(table: Private, types: Mapping[str, Type]) -> None:
     if unit.column is None or table.time is None or types[own(types, table.time)] not in ("date", "moment"):
         raise InvalidArgument(
             f"A unit per {unit.window} needs a column of identities and a column of dates or moments.",
-            remedy="Give Unit(…, column=…) and time= with the name of a column of dates.",
+            remedy=Message(
+                "Give ",
+                Argument("unit.column", "Unit(…, column=…)"),
+                " and ",
+                Argument("time", "time="),
+                " with the name of a column of dates.",
+            ),
         )
