@@ -17,9 +17,11 @@ from dalenius.cli.query_options import (
     read_unit,
 )
 from dalenius.errors import BudgetExceeded, InvalidArgument
+from dalenius.figures import check_drawing
 
 if TYPE_CHECKING:
     from dalenius.ledger import Account, Budget
+    from dalenius.release import Release
 
 Source = Annotated[str, typer.Argument(help="The table: a CSV, Parquet or DuckDB file.", metavar="SOURCE")]
 Query = Annotated[str, typer.Argument(help="The question, in SQL.", metavar="SQL")]
@@ -92,6 +94,10 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what it would cost and how sure it would be.")
     ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Also draw the answer into this file; its ending is .svg or .png."),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV, error bars included.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")] = False,
 ) -> None:
@@ -102,6 +108,10 @@ def query(
 
     if csv and (json or explain):
         raise InvalidArgument("CSV holds an answer and nothing else.", remedy="Leave out --csv, or the rest.")
+    if plot is not None:
+        if explain:
+            raise InvalidArgument("An explanation is not drawn.", remedy="Leave out --plot, or --explain.")
+        check_drawing(plot)
     with naming_options():
         price, bounds = (
             exact(epsilon, "epsilon"),
@@ -144,6 +154,18 @@ def query(
                 raise
 
             show_release(release, opened, asked.fits, as_csv=csv, as_json=json)
+            if plot is not None:
+                _draw(release, plot)
+
+
+def _draw(release: Release, path: Path) -> None:
+    """Draw an answer that was printed; where that fails, say so and end with 1, as it was charged."""
+    try:
+        release.plot().save(path)
+    except (InvalidArgument, OSError) as failed:
+        why = failed.problem if isinstance(failed, InvalidArgument) else f"{path}: {failed.strerror}."
+        typer.echo(f"The answer stands; it was not drawn. {why}", err=True)
+        raise typer.Exit(1) from None
 
 
 def _shared(

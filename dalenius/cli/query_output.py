@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -63,7 +61,7 @@ def show_release(
     `fits` tells whether the account would accept the same question at another ε.
     """
     if as_csv:
-        _write_csv(release)
+        typer.echo(release.to_csv(), nl=False)
         for warning in release.receipt.warnings:
             _say(f"warning: {warning}")
         return
@@ -131,9 +129,3 @@ def _print_bar(seen: Overview, largest: Fraction, *, err: bool = False) -> None:
 
 def _say(text: str) -> None:
     typer.echo(harmless(text), err=True)
-
-
-def _write_csv(release: Release) -> None:
-    rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(release.columns)
-    rows.writerows(zip(*release.columns.values(), strict=True))

@@ -25,12 +25,16 @@ from dalenius.tables.answers_cache import Answers, seal
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
+from dalenius.tables.language.formulas import AggregateValue
 from dalenius.tables.planning.answers import Answer
 from dalenius.tables.planning.plan import Plan
 from dalenius.tables.progress import progress
 from dalenius.tables.question import Question
 from dalenius.tables.unopened import Unopened
 from dalenius.tables.window_column import settle_time
+
+COUNTS = ("count", "count_of", "units", "distinct")
+"""Aggregates that are never below 0."""
 
 
 @dataclass(frozen=True)
@@ -175,4 +179,10 @@ def _release(request: Request, plan: Plan, found: Answer) -> Release:
         delta=request.delta,
         warnings=found.warnings,
     )
-    return Release(found.columns, found.measures, receipt, request.confidence)
+    counts = tuple(
+        output.name
+        for output in request.question.outputs
+        if isinstance(output.formula, AggregateValue)
+        and request.question.aggregates[output.formula.index].kind in COUNTS
+    )
+    return Release(found.columns, found.measures, receipt, request.confidence, counts)

@@ -400,6 +400,23 @@ def test_a_question_is_parsed_and_planned_once(
         assert prices[0] == float(more[0]) and len(set(prices)) == len(prices), more
 
 
+def test_an_answer_is_drawn(run: Run, visits: str, tmp_path: Path) -> None:
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")
+    for wrong in (str(tmp_path / "wards.gif"), str(tmp_path / "nowhere" / "wards.svg")):
+        assert run(*words, "--plot", wrong)[0] == 2 and charges(visits) == [], "refused before it is charged"
+    assert run(*words, "--explain", "--plot", str(tmp_path / "wards.svg"))[0] == 2
+    code, out, err = run(*words, "--plot", str(tmp_path / "wards.svg"))
+    assert (code, err) == (0, "") and "entry 2" in out
+    assert "visits by ward" in (tmp_path / "wards.svg").read_text()
+
+
+def test_an_answer_that_cannot_be_drawn_is_given(run: Run, visits: str, tmp_path: Path) -> None:
+    (tmp_path / "wards.svg").mkdir()
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")
+    code, out, err = run(*words, "--plot", str(tmp_path / "wards.svg"))
+    assert code == 1 and "entry 2" in out and "not drawn" in err
+
+
 def test_a_table_of_a_database_is_chosen(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "hospital.duckdb"
     with duckdb.connect(str(path)) as file:
