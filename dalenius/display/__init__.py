@@ -7,7 +7,7 @@ terminal or a page is made harmless. Imports nothing of the library.
 """
 
 from dalenius.display.cells import FLAGS, MARK, harmless, number, with_bar
-from dalenius.display.pages import Fact, facts, grid, page, sentences
+from dalenius.display.pages import Fact, facts, grid, page, part_left, sentences
 from dalenius.display.tables import ENDS, Columns, footnotes, line, table
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "line",
     "number",
     "page",
+    "part_left",
     "sentences",
     "table",
     "with_bar",

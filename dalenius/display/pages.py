@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -48,6 +49,7 @@ def facts(
     said: Sequence[Fact],
     *,
     caption: Sequence[str] = (),
+    folded: Sequence[Fact] = (),
     alarm: str | None = None,
     share: float | None = None,
 ) -> str:
@@ -57,16 +59,12 @@ def facts(
         title: What they are about.
         said: The facts in order; a name that repeats is shown once.
         caption: Lines below the table.
+        folded: Facts that few read, folded away under it.
         alarm: What is said above it in red.
         share: What is left of a whole, from 0 to 1, drawn as a bar above the table.
     """
-    before, rows = "", []
-    for name, text in said:
-        shown = "" if name == before else _shown(name)
-        rows.append(f"<tr><th{_NAME}>{shown}</th><td{_TEXT}>{_shown(text)}</td></tr>")
-        before = name
-    drawn = f"<table><tbody>{''.join(rows)}</tbody></table>" if rows else ""
-    return f"{_alarm(alarm)}{_title(title)}{_bar(share)}{drawn}{_lines(caption)}"
+    more = f"<details{_SMALL}><summary>More</summary>{_named(folded)}</details>" if folded else ""
+    return f"{_alarm(alarm)}{_title(title)}{_bar(share)}{_named(said)}{_lines(caption)}{more}"
 
 
 def grid(
@@ -79,6 +77,15 @@ def grid(
 def sentences(title: str, said: Sequence[str]) -> str:
     """Return sentences as a list."""
     return f"{_title(title)}<ul>{''.join(f'<li>{_shown(text)}</li>' for text in said)}</ul>"
+
+
+def _named(said: Sequence[Fact]) -> str:
+    before, rows = "", []
+    for name, text in said:
+        shown = "" if name == before else _shown(name)
+        rows.append(f"<tr><th{_NAME}>{shown}</th><td{_TEXT}>{_shown(text)}</td></tr>")
+        before = name
+    return f"<table><tbody>{''.join(rows)}</tbody></table>" if rows else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
@@ -103,11 +110,16 @@ def _lines(texts: Sequence[str]) -> str:
     return "".join(f"<div{_SMALL}>{_shown(text)}</div>" for text in texts)
 
 
+def part_left(share: float) -> float:
+    """Return a share in hundredths, to one decimal place, rounded down."""
+    return max(0, min(1000, math.floor(round(1000 * share, 6)))) / 10
+
+
 def _bar(share: float | None) -> str:
     """Return a bar of what is left; its width is rounded down."""
     if share is None:
         return ""
-    part = max(0, min(1000, int(1000 * share))) / 10
+    part = part_left(share)
     color = "#009E73" if share > 0.5 else "#E69F00" if share > 0.2 else "#D55E00"
     inner = f'<div style="width:{part:g}%;height:0.8em;background:{color}"></div>'
     return (

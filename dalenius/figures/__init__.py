@@ -1,5 +1,5 @@
 """Pictures as frozen values, which every layer can return; drawing them needs matplotlib, imported lazily."""
 
-from dalenius.figures.figure import Figure, Series, check_drawing
+from dalenius.figures.figure import Figure, Scale, Series, Style, check_drawing
 
-__all__ = ["Figure", "Series", "check_drawing"]
+__all__ = ["Figure", "Scale", "Series", "Style", "check_drawing"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -119,11 +120,11 @@ def _sideways(figure: Figure) -> bool:
 def _scale(figure: Figure, axes: Axes) -> None:
     axes.set(xscale="linear" if figure.x_scale == "date" else figure.x_scale, yscale=figure.y_scale)
     if figure.x_scale == "date":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-        locator = AutoDateLocator()
+        # matplotlib does not annotate these.
+        dates: Any = import_module("matplotlib.dates")
+        locator = dates.AutoDateLocator()
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def _draw_measured(figure: Figure, axes: Axes) -> None:

@@ -349,6 +349,17 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
+    def __repr__(self) -> str:
+        path = getattr(self.store, "path", None)
+        if isinstance(path, Path):
+            return f"<Ledger {path.name}>"
+        return f"<Ledger {'in memory' if isinstance(self.store, MemoryStore) else 'on PostgreSQL'}>"
+
+    def _repr_html_(self) -> str | None:
+        from dalenius.ledger.pages import ledger_page
+
+        return ledger_page(self)
+
     def __exit__(self, *_: object) -> None:
         self.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from dalenius.display import MARK, footnotes, harmless, number
 from dalenius.errors import InvalidArgument
@@ -104,7 +104,7 @@ def _title(names: Sequence[str], keys: Sequence[str]) -> str:
 
 def _lines(
     columns: Mapping[str, Sequence[Cell]], names: Sequence[str], keys: Sequence[str], rows: Sequence[int]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return lines over the first key, one for each measure and each value of the other keys."""
     order = sorted(rows, key=lambda i: _place(columns[keys[0]][i]) or 0.0)
     parts: dict[str, list[int]] = {}
@@ -128,7 +128,7 @@ def _lines(
 
 def _bars(
     columns: Mapping[str, Sequence[Cell]], names: Sequence[str], keys: Sequence[str], rows: Sequence[int]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return bars for each group; a second key of few values has colours."""
     if not keys:
         places = {name: [i] for i, name in enumerate(names)}

@@ -12,19 +12,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dalenius.display import harmless
+from dalenius.ledger.texts import shortened
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
+from dalenius.tables.explanation import SHOWN, Explanation
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
     from dalenius.ledger import Account
     from dalenius.release import Release
     from dalenius.tables.answering import Request
-    from dalenius.tables.explanation import Explanation
-
-
-SHOWN = 100
-"""Letters of a question in a repr."""
 
 
 class Asked:
@@ -51,8 +49,6 @@ class Asked:
     @property
     def explanation(self) -> Explanation:
         """What the answer would cost, exactly, and how it would be made. Nothing is spent or read."""
-        from dalenius.tables.explanation import Explanation
-
         account = self._account()
         explained = Explanation.of(self.request, account)
         if not (isinstance(account, Unopened) and account.waiting):
@@ -72,7 +68,7 @@ class Asked:
         return self._answer(self.request)
 
     def __repr__(self) -> str:
-        text = self.request.asked
-        return (
-            f"<Asked {text if len(text) <= SHOWN else f'{text[: SHOWN - 1]}…'} at epsilon {self.epsilon:g}>"
-        )
+        return f"<Asked {harmless(shortened(self.request.asked, SHOWN))} at epsilon {self.epsilon:g}>"
+
+    def _repr_html_(self) -> str:
+        return self.explanation._repr_html_()

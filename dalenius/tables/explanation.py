@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.display import harmless
+from dalenius.display import facts, harmless
 from dalenius.errors import Argument, Message, spelled
 from dalenius.ledger import Account
+from dalenius.ledger.texts import shortened
 from dalenius.losses.loss import Loss
 from dalenius.tables.answering import Request
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
 
+SHOWN = 100
+"""Letters of a question in a repr."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The question, its exact cost, and the steps of its plan; and whether its account would accept it."""
 
@@ -58,6 +62,14 @@ class Explanation:
     def spelled(self, spell: Callable[[Argument], str]) -> str:
         """Return it as text, with the arguments that it names as `spell` writes them."""
         return "\n".join(f"{f'{name}:':<12}{harmless(spelled(text, spell))}" for name, text in self.stated())
+
+    def __repr__(self) -> str:
+        cost = next((text for name, text in self.lines if name == "cost"), "")
+        return f"<Explanation of {harmless(shortened(self.question, SHOWN))}: {harmless(cost)}>"
+
+    def _repr_html_(self) -> str:
+        said = [fact for fact in self.stated() if fact[0] != "question"]
+        return facts("What it would cost", said, caption=[self.question])
 
     def stated(self) -> list[tuple[str, str]]:
         """Return everything it says, each with its name."""

@@ -245,5 +245,9 @@ class Table(Askable):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        account = self.account
+        return f"{self.schema._repr_html_()}{account._repr_html_() or ''}"
+
     def __repr__(self) -> str:
         return f"<Table {self.name} ({', '.join(self.columns)}), {self._account.budget} for each {self.unit}>"
