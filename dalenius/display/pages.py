@@ -71,7 +71,9 @@ def grid(
     title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, caption: Sequence[str] = ()
 ) -> str:
     """Return texts as a table with a head, of which no column is numbers."""
-    return f"{_title(title)}{_table(head, rows, [False] * len(head))}{_lines(caption)}"
+    more = [f"… {len(rows) - ROWS} more"] if len(rows) > ROWS else []
+    drawn = _table(head, rows[:ROWS], [False] * len(head))
+    return f"{_title(title)}{drawn}{_lines([*more, *caption])}"
 
 
 def sentences(title: str, said: Sequence[str]) -> str:

@@ -170,7 +170,9 @@ def _draw_ends(figure: Figure, series: Series, axes: Axes, index: int, edges: tu
     bars = series.style == "bars"
     many = len(figure.series)
     width = 0.8 / many
-    shift = (index - (many - 1) / 2) * width if figure.names else 0.0
+    # Beside each other, so that error bars at one place do not hide each other.
+    span = max((max(each.x) - min(each.x) for each in figure.series if each.x), default=0.0)
+    shift = (index - (many - 1) / 2) * (width if figure.names else span / 150)
     x = [place + shift for place in series.x]
     if bars:
         draw = axes.barh if sideways else axes.bar

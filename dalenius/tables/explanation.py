@@ -68,8 +68,7 @@ class Explanation:
         return f"<Explanation of {harmless(shortened(self.question, SHOWN))}: {harmless(cost)}>"
 
     def _repr_html_(self) -> str:
-        said = [fact for fact in self.stated() if fact[0] != "question"]
-        return facts("What it would cost", said, caption=[self.question])
+        return facts("What it would cost", self.stated())
 
     def stated(self) -> list[tuple[str, str]]:
         """Return everything it says, each with its name."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from dalenius.display import harmless
 from dalenius.errors import InvalidArgument
 from dalenius.ledger import Account
 from dalenius.privacy import numbers
@@ -35,7 +36,7 @@ from dalenius.tables.builder import Agg, Query
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.explanation import Explanation
 from dalenius.tables.question import Question
-from dalenius.tables.schema import Private, Schema, folded
+from dalenius.tables.schema import LISTED, Private, Schema, folded
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
@@ -250,4 +251,6 @@ class Table(Askable):
         return f"{self.schema._repr_html_()}{account._repr_html_() or ''}"
 
     def __repr__(self) -> str:
-        return f"<Table {self.name} ({', '.join(self.columns)}), {self._account.budget} for each {self.unit}>"
+        names, more = list(self.columns)[:LISTED], len(self.columns) - LISTED
+        listed = ", ".join(map(harmless, [*names, *([f"… {more} more"] if more > 0 else [])]))
+        return f"<Table {harmless(self.name)} ({listed}), {self._account.budget} for each {self.unit}>"
