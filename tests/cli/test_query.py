@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import io
 import json
 import os
@@ -21,11 +22,13 @@ import duckdb
 import pytest
 
 import dalenius as dp
+from dalenius import errors
 from dalenius.cli.option_names import NAMED, OPTIONS, option
 from dalenius.cli.query_output import show_release
 from dalenius.errors import Argument, BudgetExceeded, Message
 from dalenius.losses import Gaussian
 from dalenius.release import Release
+from dalenius.tables import Table
 from dalenius.tables.arguments import A_UNIT, a_budget
 from dalenius.tables.language import parsing
 from dalenius.tables.planning.plan import Plan
@@ -333,14 +336,23 @@ PYTHON_ONLY = ("arguments.py",)
 
 def test_no_message_of_tables_writes_an_argument_as_python_only() -> None:
     """Where a message names an argument, it keeps it as data: see `errors.Message`."""
-    written = re.compile(r"\b(" + "|".join(sorted({name.split(".")[0] for name in OPTIONS})) + r")=")
+    names = {*inspect.signature(dp.table).parameters, *inspect.signature(Table.sql).parameters} - {"source"}
+    written = re.compile(rf"\b({'|'.join(sorted(names))})=")
+    kinds = {name for name, value in vars(errors).items() if isinstance(value, type)} - {
+        "Argument",
+        "Message",
+    }
     for path in sorted((Path(dp.__file__).parent / "tables").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(call, ast.Call) or path.name in PYTHON_ONLY:
+            if (
+                not isinstance(call, ast.Call)
+                or path.name in PYTHON_ONLY
+                or ast.unparse(call.func) not in kinds
+            ):
                 continue
-            for argument in (word.value for word in call.keywords if word.arg == "remedy"):
-                if not isinstance(argument, ast.Call):
-                    texts = [n.value for n in ast.walk(argument) if isinstance(n, ast.Constant)]
+            for words in (*call.args, *(word.value for word in call.keywords)):
+                if not isinstance(words, ast.Call):
+                    texts = [n.value for n in ast.walk(words) if isinstance(n, ast.Constant)]
                     assert not [text for text in texts if written.search(str(text))], ast.unparse(call)
 
 
