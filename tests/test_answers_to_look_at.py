@@ -84,9 +84,9 @@ def test_open_ends_and_flags_are_printed() -> None:
         "5,000 (0 or more)",
         "0 (0 to 30)†",
     ]
-    assert lines[-1].startswith("† bounds on what a unit adds") and lines[0].split() == ["carrier", "n"]
+    assert lines[-1].startswith("† what bounds took") and lines[0].split() == ["carrier", "n"]
     page = FLIGHTS._repr_html_()
-    assert "8,013 (7,074 or more)" in page and "† bounds" in page and "n_flag" not in page
+    assert "8,013 (7,074 or more)" in page and "† what bounds" in page and "n_flag" not in page
     assert "<caption" not in page, "a caption is as narrow as its table"
     one = Release({"n": (5,), "n_low": (4,), "n_high": (None,), "n_flag": ("odd\x1b",)}, ("n",), RECEIPT)
     assert str(one) == "5 (4 or more)† (95 %), epsilon 1, uncharged\n† odd�"
@@ -150,6 +150,7 @@ def test_a_long_table_is_cut_and_said() -> None:
         (FLIGHTS, (), {"kind": "pie"}),
         (FLIGHTS, (), {"kind": "line"}),
         (Release({"yes": (True,)}, ("yes",), RECEIPT), (), {}),
+        (Release({"ward": ("A",)}, (), RECEIPT), (), {}),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(release: Release, words: Any, options: Any) -> None:

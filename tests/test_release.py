@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,7 @@ from dalenius.release import EXACT, Entry, Receipt, Release
 from dalenius.release.digits import upward
 
 RECEIPT = Receipt(Pure(1), "{}", EXACT)
+MAY = date(2026, 5, 1)
 ENTRY = Entry(account="people", number=7, hash="ab12", left="epsilon 0.3", signature="77ff")
 ONE = Release({"n": (12,), "n_low": (9,), "n_high": (15,)}, ("n",), RECEIPT)
 CITIES = Release(
@@ -84,6 +86,10 @@ def test_no_numbers_are_a_table_too() -> None:
         ((2000.48, 2000.31, None), "2,000.48 (2,000.31 or more)"),
         ((2000.48, None, 2000.6512), "2,000.48 (2,000.66 or less)"),
         ((8013, None, math.nan), "8,013"),
+        ((MAY, MAY, date(2026, 5, 9)), "2026-05-01 (2026-05-01 to 2026-05-09)"),
+        ((MAY, MAY, None), "2026-05-01 (2026-05-01 or later)"),
+        ((MAY, math.inf, MAY), "2026-05-01 (2026-05-01 or earlier)"),
+        ((MAY, None, None), "2026-05-01"),
         ((-1234.5, -1239.5, -1229.5), "-1,234.5 ± 5.0"),
     ],
 )

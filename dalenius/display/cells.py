@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ FLAGS = {
     "open above": "",
     "open below": "",
     "unknown": "",
-    "clipped": "bounds on what a unit adds may have moved the result by more than noise does",
+    "clipped": "what bounds took from it is more than its noise hides; its interval allows for that",
 }
 """What the flag of a cell means in a footnote; a flag that the interval itself shows has none."""
 
@@ -44,6 +45,8 @@ def harmless(text: str) -> str:
 def with_bar(value: Any, low: Any, high: Any) -> str:
     """Return a value with its interval; an end that is None or infinite is open."""
     ends = (low, high)
+    if isinstance(value, date):
+        return _dated(value, low, high)
     if not _finite(value) or low is high is None or any(_unreadable(end) for end in ends):
         return measured(value)
     if _finite(low) and _finite(high):
@@ -51,6 +54,13 @@ def with_bar(value: Any, low: Any, high: Any) -> str:
     if _finite(low):
         return _one_sided(value, low, math.floor, "or more")
     return _one_sided(value, high, math.ceil, "or less") if _finite(high) else f"{measured(value)} (open)"
+
+
+def _dated(value: date, low: Any, high: Any) -> str:
+    first, last = (harmless(str(end)) if isinstance(end, date) else "" for end in (low, high))
+    if first and last:
+        return f"{value} ({first} to {last})"
+    return f"{value} ({first} or later)" if first else f"{value} ({last} or earlier)" if last else f"{value}"
 
 
 def _between(value: Any, low: Any, high: Any) -> str:

@@ -37,6 +37,10 @@ def plotted(release: Release, measures: Sequence[str], kind: Kind | None, title:
         title: The title; the measures and keys where None.
     """
     names = tuple(measures) or release.measures[:1]
+    if not names:
+        raise InvalidArgument(
+            "Nothing was measured here, so nothing is drawn.", remedy="Ask for an aggregate."
+        )
     _check(release, names, kind)
     columns = release.shown.columns
     keys = [name for name in columns if name not in release.beside]
