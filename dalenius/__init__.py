@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dalenius.planner import people_needed
     from dalenius.privacy.unit import Unit
     from dalenius.release import Release
+    from dalenius.tables.bounds import Bounds
     from dalenius.tables.builder import agg
     from dalenius.tables.opening import table
 else:
@@ -40,6 +41,7 @@ else:
         {
             "Audit": "dalenius.audits.report",
             "Bound": "dalenius.losses.bound",
+            "Bounds": "dalenius.tables.bounds",
             "Budget": "dalenius.ledger",
             "Figure": "dalenius.figures",
             "Ledger": "dalenius.ledger",
@@ -70,6 +72,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Audit",
     "Bound",
+    "Bounds",
     "Budget",
     "Figure",
     "Ledger",

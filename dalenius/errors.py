@@ -24,9 +24,71 @@
 
 A message says what was asked, why it is refused, and the smallest change that works;
 `.remedy` holds that last part. No message ever contains data, only public parameters.
+
+A message that names an argument of the library is a `Message`: it reads as Python writes the argument, and
+keeps it as data, so that a command line can name its own option instead.
+
+    >>> message = Message("Pass ", Argument.of("table", "visits"), ".")
+    >>> message
+    'Pass table="visits".'
+    >>> message.spelled(lambda argument: f"--{argument.name} {argument.values[0]}")
+    'Pass --table visits.'
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the library that a message names.
+
+    `name` is the argument, with a field of it after a dot (`bounds.rows`); `python` is how a call in Python
+    writes it; `values` are what it is to be, as texts, none where only the name matters.
+    """
+
+    name: str
+    python: str
+    values: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(name: str, value: object = None) -> Argument:
+        """Return an argument that takes one value, or just its name."""
+        if value is None:
+            return Argument(name, f"{name}=")
+        return Argument(
+            name, f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}", (f"{value}",)
+        )
+
+
+class Message(str):
+    """A text of a message, made of texts and of arguments that stand in it as data."""
+
+    parts: tuple[str | Argument, ...]
+
+    def __new__(cls, *parts: str | Argument) -> Self:
+        """Join the parts, arguments as Python writes them."""
+        made = super().__new__(
+            cls, "".join(part.python if isinstance(part, Argument) else part for part in parts)
+        )
+        inner = (part.parts if isinstance(part, Message) else (part,) for part in parts)
+        made.parts = tuple(part for group in inner for part in group)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.parts
+
+    def spelled(self, spell: Callable[[Argument], str]) -> str:
+        """Return the text with every argument as `spell` writes it."""
+        return "".join(spell(part) if isinstance(part, Argument) else part for part in self.parts)
+
+
+def spelled(text: str, spell: Callable[[Argument], str]) -> str:
+    """Return a text with the arguments that it names as `spell` writes them."""
+    return text.spelled(spell) if isinstance(text, Message) else text
 
 
 class DaleniusError(Exception):
@@ -36,6 +98,14 @@ class DaleniusError(Exception):
         super().__init__(f"{problem} {remedy}")
         self.problem = problem
         self.remedy = remedy
+
+    def spelled(self, spell: Callable[[Argument], str]) -> DaleniusError:
+        """Return the same error with the arguments that it names as `spell` writes them."""
+        made = _rebuild(type(self), spelled(self.problem, spell), spelled(self.remedy, spell))
+        vars(made).update(
+            (name, value) for name, value in vars(self).items() if name not in ("problem", "remedy")
+        )
+        return made
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.problem, self.remedy))

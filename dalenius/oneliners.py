@@ -21,6 +21,7 @@ The result is uncharged: add up the losses of all releases about the same units.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -119,7 +120,7 @@ def count(
     if ids is not None:
         contributions.same_length(ids, size)
         size = int(contributions.kept(ids, most).sum())
-    return mechanism.release(size, name="n", unit=unit)
+    return replace(mechanism.release(size, name="n", unit=unit), counts=("n",))
 
 
 def sum(
@@ -205,7 +206,8 @@ def histogram(
             epsilon=limit, delta=delta, categories=listed, noise=noise, l0=most, relation=_relation(unit)
         )
 
-    return _shortest(made, delta, lambda found: found.additive).release(values, ids=ids, unit=unit)
+    release = _shortest(made, delta, lambda found: found.additive).release(values, ids=ids, unit=unit)
+    return replace(release, counts=release.measures)
 
 
 def _given(function: str, **arguments: object) -> list[Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dalenius.errors import InvalidArgument, MissingExtra
-from dalenius.figures import Figure, Series
+from dalenius.figures import Figure, Series, check_drawing
 
 FIGURE = Figure(
     "Errors of the best test",
@@ -74,3 +75,45 @@ def test_a_short_logarithmic_axis_has_plain_numbers(values: tuple[float, ...], p
     drawn = Figure("t", "x", "y", [Series("s", values, (0, 1))], x_scale="log")._repr_svg_()
     assert drawn is not None
     assert ("10^{" in drawn) == powers
+
+
+BARS = Figure(
+    "Visits by ward",
+    "ward",
+    "visits",
+    series=[
+        Series("2025", [0, 1], [10, 20], style="bars", low=[8, None], high=[None, 25]),
+        Series("2026", [0, 1], [12, 18], style="bars", low=[9, 15], high=[15, 21]),
+    ],
+    names=["A $x$", "B"],
+)
+
+
+@pytest.mark.parametrize("names", [("A", "B"), ("a ward with a very long name " * 2, "another " * 9)])
+def test_bars_with_open_ends_are_drawn(names: tuple[str, str], tmp_path: Path) -> None:
+    figure = replace(BARS, names=names)
+    assert Figure.from_json(figure.to_json()) == figure
+    drawn = figure.save(tmp_path / "bars.svg").read_text()
+    assert drawn == figure._repr_svg_() and ET.fromstring(drawn).tag.endswith("svg")
+
+
+def test_dates_and_one_sided_points_are_drawn(tmp_path: Path) -> None:
+    points = Series("n", [20000, 20030], [3, 4], low=[None, 3], high=[4, None])
+    figure = Figure("t", "day", "n", [points], x_scale="date")
+    assert Figure.from_json(figure.to_json()) == figure
+    assert "2024-Nov" in figure._repr_svg_() or "Nov" in figure._repr_svg_()
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: Series("s", [1], [1], low=[0]), "two ends"),
+        (lambda: Series("s", [1], [1], low=[0, 1], high=[2]), "length"),
+        (lambda: Series("s", [1], [1], low=[0], high=[float("inf")]), "finite"),
+        (lambda: replace(BARS, y_scale="date"), "x axis"),
+        (lambda: check_drawing("nowhere/picture.svg"), "no folder"),
+    ],
+)
+def test_ends_that_cannot_be_drawn_are_refused(make: object, named: str) -> None:
+    with pytest.raises(InvalidArgument, match=named):
+        make()

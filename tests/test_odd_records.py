@@ -601,8 +601,8 @@ EXCLUDED = {
         "mechanisms.Session",
     },
     NO_RECORDS: {
-        *("dalenius.Audit", "dalenius.Bound", "dalenius.Budget", "dalenius.Figure", "dalenius.Ledger"),
-        *("dalenius.Loss", "dalenius.Release", "dalenius.Unit", "dalenius.people_needed"),
+        *("dalenius.Audit", "dalenius.Bound", "dalenius.Bounds", "dalenius.Budget", "dalenius.Figure"),
+        *("dalenius.Ledger", "dalenius.Loss", "dalenius.Release", "dalenius.Unit", "dalenius.people_needed"),
         *("local.Choice", "local.Costs", "local.Plan", "local.what_reports_cost"),
         *("learn.Absolute", "learn.Adam", "learn.Automatic", "learn.Average", "learn.Flat", "learn.Pad"),
         *("learn.PerLayer", "learn.PrivateOptimizer", "learn.Quantile", "learn.Tuned", "learn.read_receipt"),

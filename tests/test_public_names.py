@@ -14,6 +14,7 @@ EXPORTED = {
     "dalenius": {
         "Audit",
         "Bound",
+        "Bounds",
         "Budget",
         "Figure",
         "Ledger",
@@ -244,7 +245,7 @@ EXPORTED = {
         "WindowSum",
         "load",
     },
-    "dalenius.tables": {"Bounds", "Explanation", "Table"},
+    "dalenius.tables": {"Asked", "Bounds", "Explanation", "Table"},
     "dalenius.losses": {
         "Approximate",
         "Bound",

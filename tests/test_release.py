@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +24,7 @@ from dalenius.release import EXACT, Entry, Receipt, Release
 from dalenius.release.digits import upward
 
 RECEIPT = Receipt(Pure(1), "{}", EXACT)
+MAY = date(2026, 5, 1)
 ENTRY = Entry(account="people", number=7, hash="ab12", left="epsilon 0.3", signature="77ff")
 ONE = Release({"n": (12,), "n_low": (9,), "n_high": (15,)}, ("n",), RECEIPT)
 CITIES = Release(
@@ -66,16 +68,29 @@ def test_no_numbers_are_a_table_too() -> None:
     [
         ((12, 9, 15), "12 ± 3"),
         ((3.14159, 3.13, 3.15318), "3.142 ± 0.012"),
-        ((1234567.8, 1234000.0, 1235135.6), "1234568 ± 568"),
+        ((1234567.8, 1234000.0, 1235135.6), "1,234,568 ± 568"),
         ((0.5, 0.1, 0.6), "0.50 (0.10 to 0.60)"),
         ((-0.02, -0.05, 0.01), "-0.020 ± 0.030"),
         ((1e300, 0.0, 2e300), "1e+300 ± 1e+300"),
         ((1e-20, 0.0, 2e-20), "1e-20 ± 1e-20"),
-        ((10**400, 10**400 - 10**399, 10**400 + 10**399), f"1{'0' * 400} ± 1{'0' * 399}"),
+        ((10**400, 10**400 - 10**399, 10**400 + 10**399), f"{10**400:,} ± {10**399:,}"),
         ((True, 0, 5), "1 (0 to 5)"),
         ((math.nan, 0, 1), "nan"),
         ((None, None, None), "–"),
         ((5, None, None), "5"),
+        ((8013, 7074, 44000), "8,013 (7,074 to 44,000)"),
+        ((8013, 7074, None), "8,013 (7,074 or more)"),
+        ((8013, 7074, math.inf), "8,013 (7,074 or more)"),
+        ((8013, -math.inf, 9000), "8,013 (9,000 or less)"),
+        ((8013, -math.inf, math.inf), "8,013 (open)"),
+        ((2000.48, 2000.31, None), "2,000.48 (2,000.31 or more)"),
+        ((2000.48, None, 2000.6512), "2,000.48 (2,000.66 or less)"),
+        ((8013, None, math.nan), "8,013"),
+        ((MAY, MAY, date(2026, 5, 9)), "2026-05-01 (2026-05-01 to 2026-05-09)"),
+        ((MAY, MAY, None), "2026-05-01 (2026-05-01 or later)"),
+        ((MAY, math.inf, MAY), "2026-05-01 (2026-05-01 or earlier)"),
+        ((MAY, None, None), "2026-05-01"),
+        ((-1234.5, -1239.5, -1229.5), "-1,234.5 ± 5.0"),
     ],
 )
 def test_a_number_has_the_digits_its_bar_allows(cells: tuple[float, float, float], shown: str) -> None:

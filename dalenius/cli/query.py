@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,9 +17,11 @@ from dalenius.cli.query_options import (
     read_unit,
 )
 from dalenius.errors import BudgetExceeded, InvalidArgument
+from dalenius.figures import check_drawing
 
 if TYPE_CHECKING:
     from dalenius.ledger import Account, Budget
+    from dalenius.release import Release
 
 Source = Annotated[str, typer.Argument(help="The table: a CSV, Parquet or DuckDB file.", metavar="SOURCE")]
 Query = Annotated[str, typer.Argument(help="The question, in SQL.", metavar="SQL")]
@@ -93,17 +94,25 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what it would cost and how sure it would be.")
     ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Also draw the answer into this file; its ending is .svg or .png."),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV, error bars included.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")] = False,
 ) -> None:
     """Ask a table a question in SQL, privately, and charge its account."""
+    from dalenius.cli.option_names import naming_options
     from dalenius.cli.query_output import opens, say_what_opens, show_explanation, show_refusal, show_release
-    from dalenius.cli.spoken import speaking
     from dalenius.tables import opening
 
     if csv and (json or explain):
         raise InvalidArgument("CSV holds an answer and nothing else.", remedy="Leave out --csv, or the rest.")
-    with speaking():
+    if plot is not None:
+        if explain:
+            raise InvalidArgument("An explanation is not drawn.", remedy="Leave out --plot, or --explain.")
+        check_drawing(plot)
+    with naming_options():
         price, bounds = (
             exact(epsilon, "epsilon"),
             read_bounds(bound_rows, bound_groups, bound_pairs, bound_range),
@@ -126,28 +135,37 @@ def query(
             time=time,
             public_size=public_size,
             by=by,
-        ) as asked:
-            listed = read_keys(asked, keys or ())
-            options: Any = {"epsilon": price, "keys": listed, "bounds": bounds, "purpose": purpose}
+        ) as opened:
+            listed = read_keys(opened, keys or ())
+            asked = opened.ask(sql, epsilon=price, keys=listed, bounds=bounds, purpose=purpose)
             if explain:
-                show_explanation(asked.explain(sql, **options), as_json=json)
+                show_explanation(asked.explanation, as_json=json)
                 return
-            if opens(asked.account) and asked.explain(sql, **options).fits:
-                say_what_opens(asked.account)
+            if opens(opened.account) and asked.fits():
+                say_what_opens(opened.account)
             try:
-                release = asked.sql(sql, **options)
+                release = asked.run()
             except BudgetExceeded as refused:
-                show_refusal(asked, refused, as_json=json)
+                show_refusal(opened, refused, as_json=json)
                 raise
             except KeyboardInterrupt as stop:
                 # Typer ends with 130 without a word.
                 typer.echo("\n".join(getattr(stop, "__notes__", ["Stopped."])), err=True)
                 raise
 
-            def fits(other: Fraction) -> bool:
-                return asked.explain(sql, **options | {"epsilon": other}).fits
+            show_release(release, opened, asked.fits, as_csv=csv, as_json=json)
+            if plot is not None:
+                _draw(release, plot)
 
-            show_release(release, asked, fits, as_csv=csv, as_json=json)
+
+def _draw(release: Release, path: Path) -> None:
+    """Draw an answer that was printed; where that fails, say so and end with 1, as it was charged."""
+    try:
+        release.plot().save(path)
+    except (InvalidArgument, OSError) as failed:
+        why = failed.problem if isinstance(failed, InvalidArgument) else f"{path}: {failed.strerror}."
+        typer.echo(f"The answer stands; it was not drawn. {why}", err=True)
+        raise typer.Exit(1) from None
 
 
 def _shared(

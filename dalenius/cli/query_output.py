@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import typer
 
+from dalenius.cli.option_names import option
 from dalenius.cli.output import emit_json
-from dalenius.cli.spoken import spoken, spoken_release
 from dalenius.display import harmless
-from dalenius.errors import BudgetExceeded
+from dalenius.errors import BudgetExceeded, spelled
 from dalenius.ledger import Account
 from dalenius.ledger.overview import Overview, overview
-from dalenius.ledger.spelling import spelled
+from dalenius.ledger.spelling import spelled as spelled_loss
 from dalenius.losses.gauges import round_down
 from dalenius.losses.loss import Loss
 from dalenius.privacy.numbers import LEAST_EPSILON
@@ -63,15 +61,15 @@ def show_release(
     `fits` tells whether the account would accept the same question at another ε.
     """
     if as_csv:
-        _write_csv(release)
-        for warning in spoken_release(release).receipt.warnings:
+        typer.echo(release.to_csv(), nl=False)
+        for warning in release.receipt.warnings:
             _say(f"warning: {warning}")
         return
     seen = overview(asked.account, newest=0, brief=True)
     if as_json:
         emit_json({"release": json.loads(release.to_json()), **_left(seen), **dict.fromkeys(REFUSED)})
         return
-    typer.echo(str(spoken_release(release)))
+    typer.echo(str(release))
     _print_bar(seen, _largest(Fraction(seen.next), fits))
 
 
@@ -82,7 +80,7 @@ def show_explanation(explanation: Explanation, *, as_json: bool) -> None:
         fields = explanation.to_dict()
         emit_json({"next" if name == "left" else name: value for name, value in fields.items()})
     else:
-        typer.echo(spoken(str(explanation)))
+        typer.echo(explanation.spelled(option))
 
 
 def show_refusal(asked: Table, refused: BudgetExceeded, *, as_json: bool) -> None:
@@ -91,9 +89,9 @@ def show_refusal(asked: Table, refused: BudgetExceeded, *, as_json: bool) -> Non
     if not as_json:
         _print_bar(seen, Fraction(refused.left or 0), err=True)
         return
-    largest = spelled(refused.largest) if isinstance(refused.largest, Loss) else None
+    largest = spelled_loss(refused.largest) if isinstance(refused.largest, Loss) else None
     said = {"next": refused.left, "next_loss": largest, "needed": refused.needed}
-    emit_json({"release": None, **_left(seen), **said, "remedy": spoken(refused.remedy)})
+    emit_json({"release": None, **_left(seen), **said, "remedy": spelled(refused.remedy, option)})
 
 
 def _left(seen: Overview) -> dict[str, Any]:
@@ -131,9 +129,3 @@ def _print_bar(seen: Overview, largest: Fraction, *, err: bool = False) -> None:
 
 def _say(text: str) -> None:
     typer.echo(harmless(text), err=True)
-
-
-def _write_csv(release: Release) -> None:
-    rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(release.columns)
-    rows.writerows(zip(*release.columns.values(), strict=True))

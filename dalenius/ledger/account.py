@@ -368,6 +368,11 @@ class Account:
             remedy=f"Open it where it is needed, by ledger.account({self.name!r}).",
         )
 
+    def _repr_html_(self) -> str | None:
+        from dalenius.ledger.pages import account_page
+
+        return account_page(self)
+
     def __repr__(self) -> str:
         return f"Account({self.name!r}, {self.unit}, {self.budget})"
 

@@ -25,10 +25,12 @@ from pathlib import Path
 from typing import IO
 
 from dalenius.errors import (
+    Argument,
     InvalidArgument,
     LedgerBehind,
     LedgerCorrupt,
     LedgerReadOnly,
+    Message,
     NotSound,
     ReservationLost,
 )
@@ -347,6 +349,17 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
+    def __repr__(self) -> str:
+        path = getattr(self.store, "path", None)
+        if isinstance(path, Path):
+            return f"<Ledger {path.name}>"
+        return f"<Ledger {'in memory' if isinstance(self.store, MemoryStore) else 'on PostgreSQL'}>"
+
+    def _repr_html_(self) -> str | None:
+        from dalenius.ledger.pages import ledger_page
+
+        return ledger_page(self)
+
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -368,12 +381,16 @@ def _check_source(source: str | None, accounts: dict[str, str]) -> None:
     for other, text in accounts.items():
         if source is not None and Terms.from_json(other, text).source == source:
             raise InvalidArgument(
-                f"This source has an account already: {other}.", remedy=f"Use ledger.account({other!r})."
+                f"This source has an account already: {other}.",
+                remedy=Message("Use ", Argument("account", f"ledger.account({other!r})", (other,)), "."),
             )
 
 
 def _opened_otherwise(terms: Terms) -> InvalidArgument:
     return InvalidArgument(
         f"The account {terms.name} was opened for {terms.unit} with {stated(terms.limit)}: that is fixed.",
-        remedy=f"Use ledger.account({terms.name!r}), or open one under another name for other data.",
+        remedy=Message(
+            Argument("budget.left_out", f"Use ledger.account({terms.name!r})"),
+            ", or open one under another name for other data.",
+        ),
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dalenius import display
 from dalenius.arithmetic import workprec
 from dalenius.figures import Figure, Series
 from dalenius.losses import words
@@ -43,7 +44,7 @@ class DeltaWarning(UserWarning):
     """A δ is not far below one over the size of the population."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Meaning:
     """What a loss means for one person. The numbers are fields, `str` gives the words."""
 
@@ -72,11 +73,20 @@ class Meaning:
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
+    def __repr__(self) -> str:
+        return f"<Meaning of {self._title}, from a belief of {float(self.prior):g}>"
+
     def __rich__(self) -> RenderableType:
         from rich.panel import Panel
 
-        title = f"ε = {words.at_most(self.epsilon.upper)} at δ = {float(self.delta):.3g}"
-        return Panel("\n\n".join(self.sentences()), title=title, padding=(1, 2), width=92)
+        return Panel("\n\n".join(self.sentences()), title=self._title, padding=(1, 2), width=92)
+
+    def _repr_html_(self) -> str:
+        return display.sentences(f"What {self._title} means", self.sentences())
+
+    @property
+    def _title(self) -> str:
+        return f"ε = {words.at_most(self.epsilon.upper)} at δ = {float(self.delta):.3g}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; the keys are stable."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import SupportsFloat
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 
 Number = int | float | Fraction | Decimal | SupportsFloat
 
@@ -29,8 +29,8 @@ def exact(value: object, name: str) -> Fraction:
     number = _rational(value)
     if number is None:
         raise InvalidArgument(
-            f"{name} must be a finite number, not {_shown(value)}.",
-            remedy=f"Pass {name} as an int, float, Fraction or Decimal.",
+            Message(_named(name), f" must be a finite number, not {_shown(value)}."),
+            remedy=Message("Pass ", _named(name), " as an int, float, Fraction or Decimal."),
         )
     return number
 
@@ -98,8 +98,10 @@ def count(value: object, name: str, *, least: int = 1, most: int = MOST_STEPS) -
     number = exact(value, name)
     if number.denominator != 1 or not least <= number <= most:
         raise InvalidArgument(
-            f"{name} must be a whole number from {least} to {_limit(most)}, not {_shown(value)}.",
-            remedy=f"Pass {name} as an int in that range.",
+            Message(
+                _named(name), f" must be a whole number from {least} to {_limit(most)}, not {_shown(value)}."
+            ),
+            remedy=Message("Pass ", _named(name), " as an int in that range."),
         )
     return int(number)
 
@@ -107,9 +109,14 @@ def count(value: object, name: str, *, least: int = 1, most: int = MOST_STEPS) -
 def _within(number: Fraction, name: str, allowed: str, test: Callable[[Fraction], bool]) -> Fraction:
     if not test(number):
         raise InvalidArgument(
-            f"{name} must be {allowed}, not {_shown(number)}.", remedy=f"Choose {name} {allowed}."
+            Message(_named(name), f" must be {allowed}, not {_shown(number)}."),
+            remedy=Message("Choose ", _named(name), f" {allowed}."),
         )
     return number
+
+
+def _named(name: str) -> Argument:
+    return Argument(name, name)
 
 
 def _rational(value: object) -> Fraction | None:

@@ -25,6 +25,8 @@ AGAIN = "given again, free"
 TAINTED = "TAINTED: made with seeded noise, for tests only. It protects nobody."
 """What is said of a release whose noise can be drawn again."""
 
+FOLDED = ("hash", "signature", "mechanism", "numerics")
+"""What a notebook folds away of a receipt."""
 DELTAS = tuple(Fraction(1, 10**k) for k in (6, 5, 4, 3, 2, 1))
 """Where the ε of a loss that is not pure is stated: at the first at which it is finite."""
 
@@ -56,7 +58,7 @@ class Entry:
         return f"{self.account}, entry {self.number}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Receipt:
     """What a release cost and how it was made; without an entry no account was charged.
 
@@ -139,6 +141,15 @@ class Receipt:
 
     def __str__(self) -> str:
         return "\n".join(f"{name + ':':<12}{display.harmless(text)}" for name, text in self.lines())
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.short}>"
+
+    def _repr_html_(self) -> str:
+        lines = self.lines()
+        folded = [fact for fact in lines if fact[0] in FOLDED]
+        said = [fact for fact in lines if fact[0] not in FOLDED and fact != ("warning", TAINTED)]
+        return display.facts("Receipt", said, folded=folded, alarm=TAINTED if self.tainted else None)
 
     def plain(self) -> dict[str, Any]:
         """As plain values, for JSON; a delta and warnings where there are any."""

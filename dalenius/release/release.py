@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import cells, frames
 from dalenius.release.cells import Cell, Change
+from dalenius.release.files import csv_text, write_excel
 from dalenius.release.receipt import TAINTED, Entry, Receipt
 from dalenius.statement import Made, Publication, describe
 
@@ -29,26 +32,33 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from dalenius.figures import Figure
+    from dalenius.release.plot import Kind
+
 CONFIDENCE = Fraction(19, 20)
 """Of error bars, where nothing else is asked for."""
 KIND, VERSION = "release", 1
+_from_zero = cells.held(Fraction(0), None)
 
 
 @dataclass(frozen=True, repr=False)
 class Release:
     """A table of released values with error bars, and its receipt.
 
-    `confidence` is that of the error bars: None where there are none.
+    `confidence` is that of the error bars: None where there are none. `counts` are the measures that count
+    something, so that the truth is not below 0: they are shown so, and kept as they were drawn.
     """
 
     columns: Mapping[str, tuple[Cell, ...]]
     measures: tuple[str, ...]
     receipt: Receipt
     confidence: Fraction | None = CONFIDENCE
+    counts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kept = {name: cells.column(column) for name, column in self.columns.items()}
-        if len({len(column) for column in kept.values()}) > 1 or not set(self.measures) <= set(kept):
+        measured = set(self.measures) <= set(kept) and set(self.counts) <= set(self.measures)
+        if len({len(column) for column in kept.values()}) > 1 or not measured:
             raise InvalidArgument(
                 "The columns of a release differ in length, or lack a measure.",
                 remedy="Pass columns of one length, every measure among them.",
@@ -73,6 +83,27 @@ class Release:
     def high(self) -> Any:
         """The upper end of the error bar of `value`; None where there is none."""
         return self._read(f"{self.measures[0]}_high")
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """The names of the measures and of the columns that belong to them: ends of intervals and flags."""
+        return frozenset(f"{measure}{end}" for measure in self.measures for end in ("", *display.ENDS))
+
+    @property
+    def shown(self) -> Release:
+        """The release as it is printed and drawn: counts and their intervals are not below 0.
+
+        Noise may draw a count below 0. The truth is not there, so an interval that is cut at 0 holds it as
+        before. Sums and averages of many counts are to be taken of the release itself: of counts that were
+        held at 0 they would be too large.
+        """
+        ends = ("", "_low", "_high")
+        below = {
+            name: [_from_zero(cell) for cell in self.columns[name]]
+            for name in (f"{count}{end}" for count in self.counts for end in ends)
+            if any(_from_zero(cell) != cell for cell in self.columns.get(name, ()))
+        }
+        return self.postprocess("counts shown as 0 or more", {**self.columns, **below}) if below else self
 
     @property
     def loss(self) -> Loss:
@@ -147,13 +178,15 @@ class Release:
     # How it is shown and kept.
 
     def __str__(self) -> str:
-        alarm, notes = f"{TAINTED}\n" if self.receipt.tainted else "", self.receipt.notes
+        columns, alarm = self.shown.columns, f"{TAINTED}\n" if self.receipt.tainted else ""
+        below = "".join(f"\n{text}" for text in display.footnotes(columns, self.measures))
+        notes = below + self.receipt.notes
         sure = "" if self.confidence is None else f"{float(100 * self.confidence):g} %"
         if self._one_line:
-            shown = display.line(self.columns, self.measures) + (f" ({sure})" if sure else "")
+            shown = display.line(columns, self.measures) + (f" ({sure})" if sure else "")
             return f"{alarm}{shown}, {self.receipt.short}{notes}"
         caption = (f"± ({sure}), " if sure else "") + self.receipt.short + notes
-        return alarm + display.table(self.columns, self.measures, caption)
+        return alarm + display.table(columns, self.measures, caption)
 
     def __repr__(self) -> str:
         if self._one_line:
@@ -161,15 +194,32 @@ class Release:
         return f"<Release of {len(self)} rows: {', '.join(map(display.harmless, self.columns))}>"
 
     def _repr_html_(self) -> str:
-        sure = "" if self.confidence is None else f"±: {float(100 * self.confidence):g} %. "
+        shown = self.shown
+        sure = "" if self.confidence is None else f"± ({float(100 * self.confidence):g} %), "
         alarm = TAINTED if self.receipt.tainted else None
-        caption = f"{sure}{self.receipt.short}{self.receipt.notes}".replace("\n", "; ")
-        return display.page(self.columns, self.measures, caption, notes=self.receipt.lines(), alarm=alarm)
+        caption = f"{sure}{self.receipt.short}{self.receipt.notes}".splitlines()
+        caption[1:1] = display.footnotes(shown.columns, self.measures)
+        lines = shown.receipt.lines()
+        return display.page(shown.columns, self.measures, caption, notes=lines, alarm=alarm)
 
     @property
     def _one_line(self) -> bool:
-        bars = {f"{measure}{end}" for measure in self.measures for end in ("", "_low", "_high")}
-        return len(self) == 1 and set(self.columns) <= bars
+        return len(self) == 1 and set(self.columns) <= self.beside
+
+    def plot(self, *measures: str, kind: Kind | None = None, title: str | None = None) -> Figure:
+        """Draw the release: bars for groups, a line over numbers or dates, each value with its interval.
+
+        An end that is open is an arrow. A figure is a value: notebooks show it, and `save` writes a file. It
+        needs matplotlib: `pip install 'dalenius[plot]'`.
+
+        Args:
+            measures: The columns to draw; the first measure where none is named.
+            kind: "bars" or "line"; chosen by the keys where left out.
+            title: The title of the picture; the names of the columns where left out.
+        """
+        from dalenius.release.plot import plotted
+
+        return plotted(self, measures, kind, title)
 
     def statement(
         self, publication: Publication, *, unit: Unit | None = None, delta: Number | None = None
@@ -202,6 +252,27 @@ class Release:
         """All columns, error bars too, as an Arrow table; the schema's metadata hold the receipt as JSON."""
         return frames.arrow_table(self.columns, json.dumps(self.receipt.plain()))
 
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return all columns, ends of intervals and flags too, as CSV; with a path it is also written there.
+
+        Values are as they were drawn: counts may be below 0. An empty cell is missing; inf is an open end.
+        """
+        text = csv_text(self.columns)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8", newline="")
+        return text
+
+    def to_excel(self, path: str | os.PathLike[str]) -> Path:
+        """Write a file of Excel with two sheets, the table as it is shown and the receipt.
+
+        It needs openpyxl: `pip install 'dalenius[excel]'`.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".xlsx":
+            raise InvalidArgument("A file of Excel ends in .xlsx.", remedy='Write to_excel("answer.xlsx").')
+        write_excel(self, target)
+        return target
+
     def to_json(self) -> str:
         """The release with its receipt as JSON, never changed in meaning."""
         columns = self.columns.items()
@@ -212,7 +283,7 @@ class Release:
             "measures": self.measures,
             "confidence": None if self.confidence is None else written(self.confidence),
             "receipt": self.receipt.plain(),
-        }
+        } | ({"counts": self.counts} if self.counts else {})
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
     @staticmethod
@@ -234,10 +305,10 @@ class Release:
             raise _malformed() from None
 
 
-def _release(*, columns: Any, measures: Any, confidence: Any, receipt: Any) -> Release:
+def _release(*, columns: Any, measures: Any, confidence: Any, receipt: Any, counts: Any = ()) -> Release:
     table = {column["name"]: tuple(map(cells.read, column["cells"])) for column in columns}
     sure = None if confidence is None else Fraction(confidence)
-    return Release(table, tuple(measures), Receipt.read(**receipt), sure)
+    return Release(table, tuple(measures), Receipt.read(**receipt), sure, tuple(counts))
 
 
 def _malformed() -> InvalidArgument:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dalenius.tables.asked import Asked
     from dalenius.tables.bounds import Bounds
     from dalenius.tables.explanation import Explanation
     from dalenius.tables.table import Table
@@ -17,10 +18,11 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "Asked": "dalenius.tables.asked",
             "Bounds": "dalenius.tables.bounds",
             "Explanation": "dalenius.tables.explanation",
             "Table": "dalenius.tables.table",
         },
     )
 
-__all__ = ["Bounds", "Explanation", "Table"]
+__all__ = ["Asked", "Bounds", "Explanation", "Table"]

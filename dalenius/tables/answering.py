@@ -13,10 +13,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 from dalenius import noise
-from dalenius.errors import BudgetExceeded, DaleniusError, LedgerError, QueryFailed
+from dalenius.errors import Argument, BudgetExceeded, DaleniusError, LedgerError, Message, QueryFailed
 from dalenius.ledger import Account, Reservation
 from dalenius.ledger.texts import LONGEST_NOTE, shortened
 from dalenius.privacy.unit import Unit
@@ -25,12 +25,16 @@ from dalenius.tables.answers_cache import Answers, seal
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
+from dalenius.tables.language.formulas import AggregateValue
 from dalenius.tables.planning.answers import Answer
 from dalenius.tables.planning.plan import Plan
 from dalenius.tables.progress import progress
 from dalenius.tables.question import Question
 from dalenius.tables.unopened import Unopened
 from dalenius.tables.window_column import settle_time
+
+COUNTS = ("count", "count_of", "units", "distinct")
+"""Aggregates that are never below 0."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,11 @@ class Request:
     """The column of time by which windows of units are cut, where they have any."""
 
     def plan(self) -> Plan:
-        """How it is answered, and what that costs."""
+        """How it is answered, and what that costs; planned once."""
+        return self._plan
+
+    @cached_property
+    def _plan(self) -> Plan:
         return Plan.make(
             self.question,
             unit=self.unit,
@@ -139,15 +147,17 @@ def _reserved(request: Request, plan: Plan, account: Account) -> Reservation:
 
 def _refusal(request: Request, account: Account, refused: BudgetExceeded, found: Fitting) -> BudgetExceeded:
     """What is missing: epsilon, or the delta that finding groups privately takes."""
+    asked = Argument("epsilon", f"epsilon={found}", (f"{found}",))
     if found.listed:
         problem = f"This question does not fit on {account.name}: {USED_UP}."
-        remedy = LIST + ("." if found.epsilon >= request.epsilon else f", and ask at epsilon={found}.")
+        cheaper = () if found.epsilon >= request.epsilon else (", and ask at ", asked)
+        remedy = Message(LIST, *cheaper, ".")
     else:
         problem = (
             f"This question needs epsilon {float(request.epsilon):g}; at epsilon {found} it would still fit "
             f"on {account.name}, of {account.budget}."
         )
-        remedy = f"Try epsilon={found}."
+        remedy = Message("Try ", asked, ".")
     left = 0.0 if found.listed else float(found.epsilon)
     largest = None if found.listed else found.loss
     return BudgetExceeded(problem, remedy=remedy, needed=refused.needed, left=left, largest=largest)
@@ -169,4 +179,10 @@ def _release(request: Request, plan: Plan, found: Answer) -> Release:
         delta=request.delta,
         warnings=found.warnings,
     )
-    return Release(found.columns, found.measures, receipt, request.confidence)
+    counts = tuple(
+        output.name
+        for output in request.question.outputs
+        if isinstance(output.formula, AggregateValue)
+        and request.question.aggregates[output.formula.index].kind in COUNTS
+    )
+    return Release(found.columns, found.measures, receipt, request.confidence, counts)

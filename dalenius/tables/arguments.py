@@ -6,20 +6,26 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy import numbers
 from dalenius.privacy.unit import Unit
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.schema import folded
 
-_A_UNIT = 'Pass unit=Unit("patient", column="patient_id").'
+A_UNIT = Argument("unit", 'unit=Unit("patient", column="patient_id")', ("patient", "patient_id"))
+"""An example of who may be protected."""
+
+
+def a_budget(epsilon: str) -> Argument:
+    """Return an example of a budget, with a δ that is small enough for most tables."""
+    return Argument("budget", f"budget=Budget(epsilon={epsilon}, delta=1e-9)", (epsilon, "1e-9"))
 
 
 def check_unit(unit: object) -> None:
     """A unit, or none."""
     if unit is not None and not isinstance(unit, Unit):
-        raise InvalidArgument("unit says who is protected, by a Unit.", remedy=_A_UNIT)
+        raise InvalidArgument("unit says who is protected, by a Unit.", remedy=Message("Pass ", A_UNIT, "."))
 
 
 def check_budget(budget: object) -> None:
@@ -29,7 +35,7 @@ def check_budget(budget: object) -> None:
         shown = f"{budget:g}" if known else "3"
         raise InvalidArgument(
             "budget must be a Budget, which has an epsilon and a delta.",
-            remedy=f"Pass budget=Budget(epsilon={shown}, delta=1e-9).",
+            remedy=Message("Pass ", a_budget(shown), "."),
         )
 
 
@@ -37,11 +43,15 @@ def check_account(account: object, ledger: object) -> None:
     """An account or its name, a ledger or where it is, or none."""
     if account is not None and (not isinstance(account, Account | str) or account == ""):
         raise InvalidArgument(
-            "account must be an account, or the name of one.", remedy='Pass account=ledger.account("visits").'
+            Message(Argument("account", "account"), " must be an account, or the name of one."),
+            remedy=Message(
+                "Pass ", Argument("account", 'account=ledger.account("visits")', ("visits",)), "."
+            ),
         )
     if ledger is not None and (not isinstance(ledger, str | os.PathLike | Ledger) or ledger == ""):
         raise InvalidArgument(
-            "ledger must be a ledger, or where it is.", remedy='Pass ledger="people.ledger".'
+            Message(Argument("ledger", "ledger"), " must be a ledger, or where it is."),
+            remedy=Message("Pass ", Argument.of("ledger", "people.ledger"), "."),
         )
 
 
@@ -50,7 +60,10 @@ def check_texts(**named: object) -> None:
     for name, value in named.items():
         empty = value == "" and name not in ("by", "purpose")
         if value is not None and (empty or not isinstance(value, str)):
-            raise InvalidArgument(f"{name} must be a text.", remedy=f'Pass {name}="…", or leave it out.')
+            raise InvalidArgument(
+                Message(Argument(name, name), " must be a text."),
+                remedy=Message("Pass ", Argument.of(name, "…"), ", or leave it out."),
+            )
 
 
 def check_counts(**named: object) -> None:
@@ -111,8 +124,7 @@ def check_bounds(bounds: object) -> None:
     """Bounds, or none."""
     if bounds is not None and not isinstance(bounds, Bounds):
         raise InvalidArgument(
-            "bounds must be Bounds, of dalenius.tables.",
-            remedy="Pass bounds=Bounds(rows=5), or leave it out.",
+            "bounds must be dp.Bounds.", remedy="Pass bounds=dp.Bounds(rows=5), or leave it out."
         )
 
 
@@ -136,7 +148,9 @@ def check_others(main: str, private: object, public: object) -> None:
         if folded(name) in map(folded, names[:i]):
             raise InvalidArgument(
                 f"Two tables are called {name}.",
-                remedy='Give each a name of its own; name="…" is that of the first.',
+                remedy=Message(
+                    "Give each a name of its own; ", Argument("name", 'name="…"'), " is that of the first."
+                ),
             )
 
 

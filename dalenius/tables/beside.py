@@ -18,9 +18,10 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy.unit import Unit
+from dalenius.tables.arguments import A_UNIT, a_budget
 from dalenius.tables.sources.identity import file_names, matches
 from dalenius.tables.unopened import Unopened
 from dalenius.tables.window_column import BY, check_time, time_of
@@ -101,12 +102,12 @@ class _Wanted:
         if self.unit is None:
             raise InvalidArgument(
                 f"There is no {missing} yet, and who is protected is not said.",
-                remedy='Pass unit=Unit("patient", column="patient_id").',
+                remedy=Message("Pass ", A_UNIT, "."),
             )
         if self.budget is None:
             raise InvalidArgument(
                 f"There is no {missing} yet, and no budget to open one with.",
-                remedy="Pass budget=Budget(epsilon=3, delta=1e-9), the most that may ever be learned of one.",
+                remedy=Message("Pass ", a_budget("3"), ", the most that may ever be learned of one."),
             )
         return self.unit, self.budget
 
@@ -145,7 +146,10 @@ def _given(
 ) -> Account:
     if budget is not None or ledger is not None:
         raise InvalidArgument(
-            "An account has its own ledger and budget.", remedy="Leave out budget and ledger."
+            "An account has its own ledger and budget.",
+            remedy=Message(
+                "Leave out ", Argument("budget", "budget"), " and ", Argument("ledger", "ledger"), "."
+            ),
         )
     _check_unit(account, unit)
     check_time(account, time)
@@ -156,7 +160,9 @@ def _check_unit(account: Account, unit: Unit | None) -> None:
     if unit is not None and replace(unit, relation=account.unit.relation) != account.unit:
         raise InvalidArgument(
             f"The account {account.name} is for each {account.unit}, not for each {unit}.",
-            remedy="Leave out unit, or pass an account that was opened for it.",
+            remedy=Message(
+                "Leave out ", Argument("unit", "unit"), ", or pass an account that was opened for it."
+            ),
         )
 
 
@@ -168,7 +174,15 @@ def _where(file: Path | None, ledger: Where | None) -> Where:
     if file is None:
         raise InvalidArgument(
             "These data are not in one file beside which a ledger could be kept.",
-            remedy='Pass ledger="people.ledger", or account=ledger.account("people").',
+            remedy=Message(
+                "Pass ",
+                Argument(
+                    "ledger",
+                    'ledger="people.ledger", or account=ledger.account("people")',
+                    ("people.ledger",),
+                ),
+                ".",
+            ),
         )
     return file.with_name(f"{stem(file)}.ledger")
 
@@ -254,8 +268,13 @@ def _check_new(wanted: _Wanted, accounts: Iterable[Account]) -> None:
         if wanted.meets(account):
             raise InvalidArgument(
                 f"Some of these data have an account already: {account.name}.",
-                remedy=f"Pass account=ledger.account({account.name!r}), which is for all of them.",
+                remedy=Message("Pass ", _shared(account), ", which is for all of them."),
             )
+
+
+def _shared(account: Account) -> Argument:
+    """An account that is open, to be charged for these data too."""
+    return Argument("account.shared", f"account=ledger.account({account.name!r})", (account.name,))
 
 
 def _check_own(account: Account, wanted: _Wanted) -> None:
@@ -264,7 +283,7 @@ def _check_own(account: Account, wanted: _Wanted) -> None:
         raise InvalidArgument(
             f"The account {account.name} belongs to {_label_of(account) or 'other data'}, not to "
             f"{wanted.label or 'these'}.",
-            remedy=f"Pass account=ledger.account({account.name!r}) where they are about the same units.",
+            remedy=Message("Pass ", _shared(account), " where they are about the same units."),
         )
     check_time(account, wanted.time)
 
@@ -273,5 +292,6 @@ def _check_other(account: Account, wanted: _Wanted) -> None:
     """Refuse data that have an account of another name."""
     if account.name != wanted.name and wanted.label is not None and _label_of(account) == wanted.label:
         raise InvalidArgument(
-            f"These data have an account already: {account.name}.", remedy=f"Pass account={account.name!r}."
+            f"These data have an account already: {account.name}.",
+            remedy=Message("Pass ", Argument.of("account", account.name), "."),
         )

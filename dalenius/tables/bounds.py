@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.privacy import numbers
 from dalenius.privacy.numbers import Number
 from dalenius.tables.question import Interval, Question
@@ -71,7 +71,10 @@ def names_of(question: Question) -> tuple[str, ...]:
 def _interval(name: str, ends: object) -> Interval:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise InvalidArgument(
-            f"The range of {name} must be two numbers.", remedy=f'Pass ranges={{"{name}": (lower, upper)}}.'
+            f"The range of {name} must be two numbers.",
+            remedy=Message(
+                "Pass ", Argument("bounds.ranges", f'ranges={{"{name}": (lower, upper)}}', (name,)), "."
+            ),
         )
     lower, upper = (numbers.moderate(end, f"the range of {name}") for end in ends)
     if lower > upper:

@@ -21,6 +21,9 @@ from dalenius.tables.schema import Schema, folded
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from dalenius.release import Release
+    from dalenius.tables.asked import Asked
+    from dalenius.tables.explanation import Explanation
     from dalenius.tables.language.public_keys import Given
 
 
@@ -105,10 +108,8 @@ class Query:
 
     schema: Schema
     table: str
-    answer: Callable[..., Any] | None = None
-    """Takes the question and epsilon=; of a `Table`."""
-    explained: Callable[..., Any] | None = None
-    """Takes this query and epsilon=; of a `Table`."""
+    asked: Callable[..., Asked] | None = None
+    """Takes this query and epsilon=: `Table.ask`."""
     _stages: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     _clauses: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -161,17 +162,21 @@ class Query:
         """The same question in SQL."""
         return self._outermost().sql(dialect="duckdb")
 
-    def release(self, *, epsilon: Any, keys: Given | None = None, **options: Any) -> Any:
+    def release(self, *, epsilon: Any, **options: Any) -> Release:
         """Answer the question and charge it; options are those of `Table.sql`."""
-        if self.answer is None:
-            raise _of_no_table()
-        return self.answer(self.question(keys=keys), epsilon=epsilon, asked=self.sql, **options)
+        return self.ask(epsilon=epsilon, **options).run()
 
-    def explain(self, *, epsilon: Any, **options: Any) -> Any:
+    def explain(self, *, epsilon: Any, **options: Any) -> Explanation:
         """What the same call of `release` would cost: see `Table.explain`. Nothing is spent or read."""
-        if self.explained is None:
-            raise _of_no_table()
-        return self.explained(self, epsilon=epsilon, **options)
+        return self.ask(epsilon=epsilon, **options).explanation
+
+    def ask(self, *, epsilon: Any, **options: Any) -> Asked:
+        """Read and plan the question once: see `Table.ask`. Nothing is spent or read."""
+        if self.asked is None:
+            raise InvalidArgument(
+                "This question is not asked of a table.", remedy="Begin with table.group_by(…)."
+            )
+        return self.asked(self, epsilon=epsilon, **options)
 
     def __repr__(self) -> str:
         try:
@@ -231,10 +236,6 @@ class Query:
 
 _SHOWN = 100
 """Letters of a query in its repr."""
-
-
-def _of_no_table() -> InvalidArgument:
-    return InvalidArgument("This question is not asked of a table.", remedy="Begin with table.group_by(…).")
 
 
 def _check_aggregate(each: object) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.display import harmless
+from dalenius.display import facts, harmless
+from dalenius.errors import Argument, Message, spelled
 from dalenius.ledger import Account
+from dalenius.ledger.texts import shortened
 from dalenius.losses.loss import Loss
 from dalenius.tables.answering import Request
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
 
+SHOWN = 100
+"""Letters of a question in a repr."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The question, its exact cost, and the steps of its plan; and whether its account would accept it."""
 
@@ -51,8 +57,22 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        said = [("question", self.question), *self.lines, ("account", self._standing())]
-        return "\n".join(f"{f'{name}:':<12}{harmless(text)}" for name, text in said)
+        return self.spelled(lambda argument: argument.python)
+
+    def spelled(self, spell: Callable[[Argument], str]) -> str:
+        """Return it as text, with the arguments that it names as `spell` writes them."""
+        return "\n".join(f"{f'{name}:':<12}{harmless(spelled(text, spell))}" for name, text in self.stated())
+
+    def __repr__(self) -> str:
+        cost = next((text for name, text in self.lines if name == "cost"), "")
+        return f"<Explanation of {harmless(shortened(self.question, SHOWN))}: {harmless(cost)}>"
+
+    def _repr_html_(self) -> str:
+        return facts("What it would cost", self.stated())
+
+    def stated(self) -> list[tuple[str, str]]:
+        """Return everything it says, each with its name."""
+        return [("question", self.question), *self.lines, ("account", self._standing())]
 
     def _fitting(self) -> Fitting | None:
         """What fits: by the search of refusals, and not less than is asked where that does."""
@@ -68,5 +88,5 @@ class Explanation:
         if found is None:
             return f"{stands} at any epsilon"
         if found.listed:
-            return f"{stands}: {USED_UP}. {LIST}: then epsilon {found} fits"
+            return Message(f"{stands}: {USED_UP}. ", LIST, f": then epsilon {found} fits")
         return f"{stands}: at most epsilon {found} does"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.ledger import Account
 from dalenius.losses.filters import LEAST
 from dalenius.losses.gauges import round_down
@@ -24,7 +24,9 @@ _DIGITS = 3
 _TRIES, _LESS = 16, Fraction(19, 20)
 """How many prices are tried, each so much lower than the one before."""
 USED_UP = "the delta that it has for groups found privately is used up, though epsilon is left"
-LIST = "List the groups (keys=…), or declare the categories of the columns in GROUP BY"
+LIST = Message(
+    "List the groups (", Argument("keys", "keys=…"), "), or declare the categories of the columns in GROUP BY"
+)
 """What costs no such δ."""
 
 

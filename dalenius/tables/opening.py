@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.errors import InvalidArgument, MissingExtra, QueryFailed
+from dalenius.errors import Argument, InvalidArgument, Message, MissingExtra, QueryFailed
 from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy.unit import Unit
 from dalenius.tables.arguments import (
@@ -186,7 +186,13 @@ def _check_alone(table: str | None) -> None:
     if table is not None:
         raise InvalidArgument(
             "A table of Ibis is one table already.",
-            remedy='Leave out table=; name="…" gives it another name.',
+            remedy=Message(
+                "Leave out ",
+                Argument("table", "table="),
+                "; ",
+                Argument.of("name", "…"),
+                " gives it another name.",
+            ),
         )
 
 
@@ -217,7 +223,9 @@ def _served(source: object, name: str, table: str | None, more: Mapping[str, obj
     from dalenius.tables.sources.databases import open_server
 
     if table is None:
-        raise InvalidArgument("Which table is meant is not said.", remedy='Pass table="visits".')
+        raise InvalidArgument(
+            "Which table is meant is not said.", remedy=Message("Pass ", Argument.of("table", "visits"), ".")
+        )
     return open_server(source, {name: table, **more})
 
 

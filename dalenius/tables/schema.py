@@ -14,17 +14,20 @@ does, without regard to case.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal, get_args
 
-from dalenius.errors import InvalidArgument
+from dalenius.display import grid, harmless, number
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.privacy.unit import Unit
 from dalenius.tables.rows import KeyPart
 
 Type = Literal["boolean", "integer", "real", "text", "date", "moment", "other"]
 TYPES: tuple[Type, ...] = get_args(Type)
+LISTED = 8
+"""Values of a declared category that a notebook shows."""
 _FAR = 2**1023
 """Whole numbers below this are floats, or between two of them."""
 End = int | float | date
@@ -50,7 +53,8 @@ class Private:
         _check_unit(self, types)
         if self.rows_per_unit is not None and self.rows_per_unit < 1:
             raise InvalidArgument(
-                "rows_per_unit must be at least 1.", remedy="Leave it out where it is not known."
+                Message(Argument("rows_per_unit", "rows_per_unit"), " must be at least 1."),
+                remedy="Leave it out where it is not known.",
             )
         ranges = {own(types, name): ends for name, ends in self.ranges.items()}
         categories = {own(types, name): tuple(values) for name, values in self.categories.items()}
@@ -83,7 +87,7 @@ class Public:
         object.__setattr__(self, "columns", _types(self.name, self.columns))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Tables by name; `read` gives the rows of a query on public tables (`Engine.public`), to list keys.
 
@@ -100,6 +104,15 @@ class Schema:
         if len(set(names)) < len(names):
             raise InvalidArgument("Two tables have one name.", remedy="Give each table a name of its own.")
 
+    def __repr__(self) -> str:
+        kinds = (
+            f"{table.name} ({'private' if isinstance(table, Private) else 'public'})" for table in self.tables
+        )
+        return f"<Schema {', '.join(map(harmless, kinds))}>"
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_page, self.tables))
+
     def table(self, name: str) -> Private | Public:
         """The table of that name."""
         for table in self.tables:
@@ -107,6 +120,37 @@ class Schema:
                 return table
         known = ", ".join(table.name for table in self.tables)
         raise InvalidArgument(f"There is no table {name}.", remedy=f"Name one of these: {known}.")
+
+
+def _page(table: Private | Public) -> str:
+    """Return a table's columns, their types and what is declared of them, for a notebook."""
+    if isinstance(table, Public):
+        columns = [list(column) for column in table.columns.items()]
+        return grid(f"{table.name}, public", ["column", "type"], columns)
+    rows = [[name, kind, "; ".join(_declared(table, name))] for name, kind in table.columns.items()]
+    most = (
+        []
+        if table.rows_per_unit is None
+        else [f"At most {table.rows_per_unit} rows of each {table.unit.entity}."]
+    )
+    return grid(f"{table.name}, for each {table.unit}", ["column", "type", "declared"], rows, caption=most)
+
+
+def _declared(table: Private, column: str) -> Iterator[str]:
+    """Yield the public facts about a column."""
+    if folded(column) == folded(table.unit.column or ""):
+        yield f"tells {table.unit.entity}s apart"
+    if table.time is not None and table.unit.window is not None and folded(column) == folded(table.time):
+        yield f"cuts each {table.unit.window}"
+    if column in table.ranges:
+        low, high = table.ranges[column]
+        yield f"{number(low)} to {number(high)}"
+    if column in table.categories:
+        values = table.categories[column]
+        more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+        yield f"one of {', '.join(map(number, values[:LISTED]))}{more}"
+    if column in table.not_null:
+        yield "never missing"
 
 
 def folded(name: str) -> str:
@@ -177,7 +221,12 @@ def _read_range(column: str, type_: Type, ends: tuple[End, End]) -> tuple[End, E
     if isinstance(low, int | float) and isinstance(high, int | float) and -math.inf < low <= high < math.inf:
         return low, high
     raise InvalidArgument(
-        problem, remedy=f"Declare ranges={{{column!r}: (low, high)}} for a number or a date."
+        problem,
+        remedy=Message(
+            "Declare ",
+            Argument("ranges", f"ranges={{{column!r}: (low, high)}}", (column,)),
+            " for a number or a date.",
+        ),
     )
 
 
@@ -206,5 +255,11 @@ def _check_unit(table: Private, types: Mapping[str, Type]) -> None:
     if unit.column is None or table.time is None or types[own(types, table.time)] not in ("date", "moment"):
         raise InvalidArgument(
             f"A unit per {unit.window} needs a column of identities and a column of dates or moments.",
-            remedy="Give Unit(…, column=…) and time= with the name of a column of dates.",
+            remedy=Message(
+                "Give ",
+                Argument("unit.column", "Unit(…, column=…)"),
+                " and ",
+                Argument("time", "time="),
+                " with the name of a column of dates.",
+            ),
         )

@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from dalenius.display import harmless
 from dalenius.errors import InvalidArgument
 from dalenius.ledger import Account
 from dalenius.privacy import numbers
@@ -30,12 +30,13 @@ from dalenius.tables.answering import Request, answer
 from dalenius.tables.answers_cache import Answers
 from dalenius.tables.arguments import check_bounds, check_keys, check_texts
 from dalenius.tables.askable import Askable
+from dalenius.tables.asked import Asked
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.builder import Agg, Query
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.explanation import Explanation
 from dalenius.tables.question import Question
-from dalenius.tables.schema import Private, Schema, folded
+from dalenius.tables.schema import LISTED, Private, Schema, folded
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
@@ -107,8 +108,10 @@ class Table(Askable):
         `keys` lists the groups where they are public; `bounds` limits what a unit contributes, where that
         shall not be found privately. The same question to the same data is answered again for free.
         """
-        question = self._question(query, keys)
-        return self._answered(self._request(question, query, epsilon, bounds, by, purpose, confidence))
+        asked = self.ask(
+            query, epsilon=epsilon, keys=keys, bounds=bounds, by=by, purpose=purpose, confidence=confidence
+        )
+        return asked.run()
 
     def explain(
         self,
@@ -122,18 +125,42 @@ class Table(Askable):
         confidence: Number = CONFIDENCE,
     ) -> Explanation:
         """What the same call of `sql` would cost, exactly, and how. Nothing is spent, no data are read."""
-        asked = query.sql if isinstance(query, Query) else query
-        question = self._question(query, keys)
-        request = self._request(question, asked, epsilon, bounds, by, purpose, confidence)
-        return self._explained(request)
+        asked = self.ask(
+            query, epsilon=epsilon, keys=keys, bounds=bounds, by=by, purpose=purpose, confidence=confidence
+        )
+        return asked.explanation
 
-    def _explained(self, request: Request) -> Explanation:
-        account = self.account
-        explained = Explanation.of(request, account)
-        if not (isinstance(account, Unopened) and account.waiting):
-            return explained
-        said = f"not open yet, and nothing was opened: the first answer opens it, with {account.budget}"
-        return replace(explained, lines=(*explained.lines, ("budget", said)))
+    def ask(
+        self,
+        query: str | Query,
+        *,
+        epsilon: Number,
+        keys: Given | None = None,
+        bounds: Bounds | None = None,
+        by: str | None = None,
+        purpose: str = "",
+        confidence: Number = CONFIDENCE,
+    ) -> Asked:
+        """Read and plan a question once, to be explained, checked or answered. Nothing is spent.
+
+        Args:
+            query: The question, in SQL or made by `group_by` and the like.
+            epsilon: The ε of the answer; its δ is that of the account.
+            keys: The groups, where they are public: values, tuples, or lists by column.
+            bounds: What a unit contributes, where that shall not be found privately.
+            by: Who asks; the table's own `by` where left out.
+            purpose: What for, for the ledger and its allowances.
+            confidence: Of the error bars.
+        """
+        check_keys(keys)
+        if isinstance(query, Query):
+            question, text = query.question(keys=keys), query.sql
+        else:
+            from dalenius.tables.language.parsing import ask
+
+            question, text = ask(query, self.schema, keys=keys), query
+        request = self._request(question, text, epsilon, bounds, by, purpose, confidence)
+        return Asked(request, lambda: self.account, self._answered)
 
     def answer(
         self,
@@ -158,12 +185,6 @@ class Table(Askable):
         rows = request.question.rows
         engine = next((one for one in self._prepared if one.fits(rows) is not None), self._engine)
         return answer(request, self.account, engine, self._answers)
-
-    def _question(self, query: str | Query, keys: Given | None) -> Question:
-        from dalenius.tables.language.parsing import ask
-
-        check_keys(keys)
-        return query.question(keys=keys) if isinstance(query, Query) else ask(query, self.schema, keys=keys)
 
     def _request(
         self,
@@ -194,7 +215,7 @@ class Table(Askable):
     @property
     def query(self) -> Query:
         """A question in the making, about all rows."""
-        return Query(self.schema, self.name, self.answer, self.explain)
+        return Query(self.schema, self.name, self.ask)
 
     # Its source.
 
@@ -225,5 +246,11 @@ class Table(Askable):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        account = self.account
+        return f"{self.schema._repr_html_()}{account._repr_html_() or ''}"
+
     def __repr__(self) -> str:
-        return f"<Table {self.name} ({', '.join(self.columns)}), {self._account.budget} for each {self.unit}>"
+        names, more = list(self.columns)[:LISTED], len(self.columns) - LISTED
+        listed = ", ".join(map(harmless, [*names, *([f"… {more} more"] if more > 0 else [])]))
+        return f"<Table {harmless(self.name)} ({listed}), {self._account.budget} for each {self.unit}>"

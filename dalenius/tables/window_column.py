@@ -11,7 +11,7 @@ written before that charge, and the first such entry counts.
 
 from __future__ import annotations
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.ledger import Account
 from dalenius.losses.pure import Pure
 from dalenius.tables.schema import folded
@@ -35,7 +35,11 @@ def check_time(account: Account, time: str | None) -> None:
         raise InvalidArgument(
             f"The account {account.name} belongs to windows of time by {known}, not by {time}: by another "
             "column another unit is protected.",
-            remedy=f"Pass time={known!r}, or open another account on a budget of its own for other data.",
+            remedy=Message(
+                "Pass ",
+                Argument.of("time", known),
+                ", or open another account on a budget of its own for other data.",
+            ),
         )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import csv
+import inspect
 import io
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -13,14 +16,23 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 import dalenius as dp
+from dalenius import errors
+from dalenius.cli.option_names import NAMED, OPTIONS, option
 from dalenius.cli.query_output import show_release
-from dalenius.cli.spoken import SAID, spoken
+from dalenius.errors import Argument, BudgetExceeded, Message
+from dalenius.losses import Gaussian
 from dalenius.release import Release
+from dalenius.tables import Table
+from dalenius.tables.arguments import A_UNIT, a_budget
+from dalenius.tables.language import parsing
+from dalenius.tables.planning.plan import Plan
+from dalenius.tables.question import Question
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -285,15 +297,13 @@ def test_given_again_is_said_to_be_free(run: Run, visits: str) -> None:
     assert not [line for line in again if line.startswith("left: ")]
 
 
-def test_warnings_name_options_and_stand_beside_a_csv(
-    visits: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_stand_beside_a_csv(visits: str, capsys: pytest.CaptureFixture[str]) -> None:
     patients, budget = dp.Unit("patient", column="patient_id"), dp.Budget(3, 1e-9)
     with dp.table(visits, unit=patients, budget=budget) as table:
         made = table.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
-        warned = ("Bounds could not be found. State bounds=Bounds(rows=…).",)
+        warned = ("Bounds could not be found. Give a bound on rows.",)
         release = replace(made, receipt=replace(made.receipt, warnings=warned))
-        said = "warning: Bounds could not be found. State --bound-rows N.\n"
+        said = "warning: Bounds could not be found. Give a bound on rows.\n"
         show_release(release, table, lambda _: False, as_csv=True, as_json=False)
         printed = capsys.readouterr()
         assert printed.err == said and printed.out.splitlines()[0] == "n,n_low,n_high"
@@ -302,37 +312,121 @@ def test_warnings_name_options_and_stand_beside_a_csv(
 
 
 def test_every_option_that_is_named_exists(run: Run) -> None:
-    """Whatever Python is told of an argument, a command is told of an option that there is."""
     known = set(re.findall(r"--[a-z-]+", run("query", "--help")[1]))
-    for _, instead in SAID:
-        assert set(re.findall(r"--[a-z][a-z-]*", instead)) <= known, instead
-    assert {f"--{name}" for name in ("epsilon", "account", "ledger", "table", "time", "name")} <= known
+    for text in (*OPTIONS.values(), *NAMED.values()):
+        assert set(re.findall(r"--[a-z][a-z-]*", text)) <= known, text
+
+
+def test_every_argument_that_a_message_of_tables_names_has_an_option() -> None:
+    """Messages are found in the source: calls of Argument with a text for its name."""
+    named = {
+        call.args[0].value
+        for path in sorted((Path(dp.__file__).parent / "tables").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func) in ("Argument", "Argument.of")
+        and isinstance(call.args[0], ast.Constant)
+    }
+    assert len(named) > 10 and named <= set(OPTIONS)
+
+
+PYTHON_ONLY = ("arguments.py",)
+"""Where wrong types are refused, which no option can give."""
+
+
+def test_no_message_of_tables_writes_an_argument_as_python_only() -> None:
+    """Where a message names an argument, it keeps it as data: see `errors.Message`."""
+    names = {*inspect.signature(dp.table).parameters, *inspect.signature(Table.sql).parameters} - {"source"}
+    written = re.compile(rf"\b({'|'.join(sorted(names))})=")
+    kinds = {name for name, value in vars(errors).items() if isinstance(value, type)} - {
+        "Argument",
+        "Message",
+    }
+    for path in sorted((Path(dp.__file__).parent / "tables").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if (
+                not isinstance(call, ast.Call)
+                or path.name in PYTHON_ONLY
+                or ast.unparse(call.func) not in kinds
+            ):
+                continue
+            for words in (*call.args, *(word.value for word in call.keywords)):
+                if not isinstance(words, ast.Call):
+                    texts = [n.value for n in ast.walk(words) if isinstance(n, ast.Constant)]
+                    assert not [text for text in texts if written.search(str(text))], ast.unparse(call)
 
 
 @pytest.mark.parametrize(
-    ("said", "instead"),
+    ("argument", "python", "command"),
     [
-        ("Pass budget=Budget(epsilon=3, delta=1e-9), the most", "Pass --budget 3 --delta 1e-9, the most"),
-        ("Try epsilon=2.93.", "Try --epsilon 2.93."),
-        ('Pass table="stays".', "Pass --table stays."),
-        ("State bounds=Bounds(rows=…), or allow a larger epsilon.",
-         "State --bound-rows N, or allow a larger --epsilon."),
-        ('State its range: bounds=Bounds(ranges={"age * 2": (lower, upper)}).',
-         'State its range: --bound-range "age * 2=LOW:HIGH".'),
-        ("Declare ranges={'age': (low, high)} for a number", "Write --range age=LOW:HIGH for a number"),
-        ("Give Unit(…, column=…) and time= with the name", "Give --unit-column, and --time with the name"),
-        ("Pass account=ledger.account('visits') where", "Pass --share visits where"),
-        ("Pass account='visits'.", "Pass --account visits."),
-        ("Pass time='day'.", "Pass --time day."),
-        ("or give keys=.", "or give --keys."),
-        ("keys= does not name the columns", "--keys does not name the columns"),
-        ('Pass ledger="people.ledger", or account=ledger.account("people").', "Pass --ledger people.ledger."),
-        ('Leave public_size out, or protect units under relation="replace" or "zero_out".',
-         "Leave --public-size out, or protect units under --relation replace or zero_out."),
+        (a_budget("3"), "budget=Budget(epsilon=3, delta=1e-9)", "--budget 3 --delta 1e-9"),
+        (Argument.of("table", "stays"), 'table="stays"', "--table stays"),
+        (Argument.of("keys"), "keys=", "--keys"),
+        (Argument("bounds", "bounds=Bounds(rows=…)"), "bounds=Bounds(rows=…)",
+         "--bound-rows, --bound-groups or --bound-pairs"),
+        (Argument("confidence", "confidence"), "confidence", "confidence"),
+        (A_UNIT, 'unit=Unit("patient", column="patient_id")',
+         "--unit-column patient_id, or --unit patient if each row is one"),
     ],
 )  # fmt: skip
-def test_remedies_name_options(said: str, instead: str) -> None:
-    assert spoken(said) == instead
+def test_an_argument_has_two_spellings(argument: Argument, python: str, command: str) -> None:
+    message = Message("Pass ", Message(argument, ", once"), ".")
+    assert message == f"Pass {python}, once."
+    assert message.spelled(option) == f"Pass {command}, once."
+
+
+def test_an_error_is_spelled_again_with_all_it_holds() -> None:
+    loss = Gaussian(noise_multiplier=3)
+    error = BudgetExceeded(
+        "No.", remedy=Message("Try ", Argument.of("epsilon", 2), "."), left=2.0, largest=loss
+    )
+    again = pickle.loads(pickle.dumps(error)).spelled(option)
+    assert isinstance(again, BudgetExceeded) and str(again) == "No. Try --epsilon 2."
+    assert (again.left, again.largest, str(error)) == (2.0, loss, "No. Try epsilon=2.")
+
+
+def test_a_question_is_parsed_and_planned_once(
+    run: Run, visits: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command plans again only at other prices: to say what fits next."""
+    prices: list[float] = []
+    texts: list[str] = []
+    parse, plan = parsing.parsed, Plan.make
+
+    def parsed(sql: str, *words: str) -> object:
+        texts.append(sql)
+        return parse(sql, *words)
+
+    def make(question: Question, **options: Any) -> Plan:
+        prices.append(float(options["epsilon"]))
+        return plan(question, **options)
+
+    monkeypatch.setattr(parsing, "parsed", parsed)
+    monkeypatch.setattr(Plan, "make", make)
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon")
+    for more in (("0.5",), ("0.25",), ("0.25", "--json"), ("0.5", "--explain"), ("9",)):
+        prices.clear()
+        texts.clear()
+        run(*words, *more)
+        assert texts == [BY_WARD]
+        assert prices[0] == float(more[0]) and len(set(prices)) == len(prices), more
+
+
+def test_an_answer_is_drawn(run: Run, visits: str, tmp_path: Path) -> None:
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")
+    for wrong in (str(tmp_path / "wards.gif"), str(tmp_path / "nowhere" / "wards.svg")):
+        assert run(*words, "--plot", wrong)[0] == 2 and charges(visits) == [], "refused before it is charged"
+    assert run(*words, "--explain", "--plot", str(tmp_path / "wards.svg"))[0] == 2
+    code, out, err = run(*words, "--plot", str(tmp_path / "wards.svg"))
+    assert (code, err) == (0, "") and "entry 2" in out
+    assert "visits by ward" in (tmp_path / "wards.svg").read_text()
+
+
+def test_an_answer_that_cannot_be_drawn_is_given(run: Run, visits: str, tmp_path: Path) -> None:
+    (tmp_path / "wards.svg").mkdir()
+    words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "0.5")
+    code, out, err = run(*words, "--plot", str(tmp_path / "wards.svg"))
+    assert code == 1 and "entry 2" in out and "not drawn" in err
 
 
 def test_a_table_of_a_database_is_chosen(run: Run, tmp_path: Path) -> None:

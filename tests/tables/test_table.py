@@ -210,7 +210,9 @@ def test_a_prepared_table_answers_the_same(visits: str) -> None:
     assert charged(table) == [], "nothing is released"
     release = table.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", **asked)
     assert all(low <= 2000 <= high for low, high in zip(release["n_low"], release["n_high"], strict=True))
-    rows = table._question("SELECT ward, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY ward", None).rows
+    rows = table.ask(
+        "SELECT ward, COUNT(*) AS n FROM visits WHERE age > 30 GROUP BY ward", epsilon=1
+    ).request.question.rows
     assert table._prepared[0].fits(rows) is not None
     os.utime(visits, ns=(1, 1))
     assert table._prepared[0].fits(rows) is None, "the source has changed"
@@ -359,7 +361,7 @@ def test_a_wrong_argument_is_refused_with_a_remedy(visits: str, wrong: dict[str,
         ({"keys": {"ward": "AB"}}, 'keys={"ward": […]}'),
         ({"keys": []}, "List the groups"),
         ({"keys": {"ward": []}}, "List the groups"),
-        ({"bounds": {"rows": 5}}, "bounds=Bounds(rows=5)"),
+        ({"bounds": {"rows": 5}}, "bounds=dp.Bounds(rows=5)"),
         ({"by": 5}, "by="),
         ({"purpose": 5}, "purpose="),
         ({"confidence": "x"}, "confidence"),

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.domains import MOST, values_of, worth
 from dalenius.tables.language.expressions import (
@@ -39,18 +39,22 @@ from dalenius.tables.schema import Schema, Type, as_known, folded, read_part
 
 _LARGEST = 1_000
 """Parts of a key, beyond which it is not traced to a public table."""
+_KEYS = Argument("keys", "keys=")
 Given = Sequence[object] | Mapping[str, Sequence[object]]
 
 
 def given_keys(given: Given, names: Sequence[str], types: Sequence[Type]) -> tuple[Key, ...]:
     """Keys listed by whoever asks: values, tuples of values, or lists of values for each column."""
     if not names:
-        raise InvalidArgument("keys= is given, but the query has no GROUP BY.", remedy="Leave keys= out.")
+        raise InvalidArgument(
+            Message(_KEYS, " is given, but the query has no GROUP BY."),
+            remedy=Message("Leave ", _KEYS, " out."),
+        )
     if isinstance(given, Mapping):
         by_name = {folded(str(name)): _several(values) for name, values in given.items()}
         if set(by_name) != {folded(name) for name in names}:
             raise InvalidArgument(
-                "keys= does not name the columns of GROUP BY.", remedy=f"Name {', '.join(names)}."
+                Message(_KEYS, " does not name the columns of GROUP BY."), remedy=f"Name {', '.join(names)}."
             )
         if math.prod(len(values) for values in by_name.values()) > MOST:
             raise _too_many()
@@ -71,7 +75,7 @@ def _several(given: object) -> Sequence[object]:
     if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping):
         return list(given)
     raise InvalidArgument(
-        "keys= is no list of keys.",
+        Message(_KEYS, " is no list of keys."),
         remedy='Give a list of values, such as ["A", "B"], or a list for each column: {"ward": ["A", "B"]}.',
     )
 
@@ -194,7 +198,7 @@ def _typed(value: object, key: Expression) -> KeyPart:
 def _read(parts: Sequence[object], names: Sequence[str], types: Sequence[Type]) -> Key:
     if len(parts) != len(names):
         raise InvalidArgument(
-            f"A key of keys= has {len(parts)} values for {len(names)} columns.",
+            Message("A key of ", _KEYS, f" has {len(parts)} values for {len(names)} columns."),
             remedy=f"Give tuples of values of {', '.join(names)}.",
         )
     return tuple(read_part(part, type_, name) for part, type_, name in zip(parts, types, names, strict=True))

@@ -161,7 +161,7 @@ _LIST = (
     Refusal(
         "GROUP BY the unit in the outermost query",
         "each group would be one unit, and no group of one unit is ever shown",
-        "Group by the unit in a subquery and aggregate outside it, or give keys=.",
+        "Group by the unit in a subquery and aggregate outside it, or list the groups as public keys.",
         "SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id",
         "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
     ),

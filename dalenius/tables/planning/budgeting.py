@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.losses.composition import compose
 from dalenius.losses.gaussian import Gaussian as GaussianLoss
 from dalenius.losses.loss import Loss
@@ -116,7 +116,9 @@ def split(
     if failure < LEAST_FAILURE:
         raise InvalidArgument(
             "delta is too small for selecting groups: no threshold is known to keep it.",
-            remedy="List the groups (keys=…), or allow a delta of at least 1e-40.",
+            remedy=Message(
+                "List the groups (", Argument("keys", "keys=…"), "), or allow a delta of at least 1e-40."
+            ),
         )
     multiplier = _calibrated(epsilon, delta, failure)
     whole = sum(weights)

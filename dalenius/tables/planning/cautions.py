@@ -28,8 +28,8 @@ WORTH = 0.001
 """Shares below are not worth telling apart from none."""
 FAMILIES: dict[str, Family] = {"count": "rows", "count_of": "rows", "sum": "rows", "units": "units"}
 GIVE = {
-    "rows": "Give bounds=Bounds(rows=…), or declare rows_per_unit.",
-    "units": "Give bounds=Bounds(groups=…), or allow a larger epsilon.",
+    "rows": "Declare how many rows each has at most, or give a bound on rows.",
+    "units": "Give a bound on groups, or allow a larger epsilon.",
 }
 
 
@@ -50,7 +50,7 @@ def _no_groups(plan: Plan, sheet: Sheet) -> list[str]:
         return []
     return [
         f"No group is shown: {shown_from(selection, plan.unit.entity)}. "
-        "List the groups (keys=…), or allow a larger epsilon."
+        "List the groups, or allow a larger epsilon."
     ]
 
 
@@ -58,13 +58,13 @@ def _nothing_seen(plan: Plan, found: Found) -> list[str]:
     names, who = names_of(plan.question), plan.unit.entity
     said = [
         f"Bounds could not be found: too few {who}s stood out of the noise, and a small bound was used. "
-        "State bounds=Bounds(rows=…), or allow a larger epsilon."
+        "Give a bound on rows, or allow a larger epsilon."
         for chosen in found.chosen.values()
         if not chosen.sighted
     ]
     return said + [
         f"No range of {names[column]} could be found, so nothing is said of its values: too few stood out of "
-        f'the noise. State its range: bounds=Bounds(ranges={{"{names[column]}": (lower, upper)}}).'
+        f"the noise. Give the range of {names[column]}."
         for column in found.unseen
     ]
 
@@ -108,7 +108,7 @@ def _hidden(plan: Plan, family: Family, chosen: Chosen, where: str) -> str:
 def _values(plan: Plan, cut: Cut, sheet: Sheet, index: int, aggregate: Aggregate) -> list[str]:
     """Where values that a range cuts off count for more than the error bar."""
     name, kind = names_of(plan.question)[aggregate.column or 0], aggregate.kind
-    state = f'State its range: bounds=Bounds(ranges={{"{name}": (lower, upper)}}).'
+    state = f"Give the range of {name}."
     if kind in ("min", "max"):
         return [
             f"{kind.upper()} of {name} cannot leave the range that was found, whatever lies beyond. {state}"

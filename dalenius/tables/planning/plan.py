@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.losses.loss import Loss
 from dalenius.noise import source
 from dalenius.privacy import numbers
@@ -223,7 +223,13 @@ class Plan:
         if any(bound is not None and bound > most for bound, most in known):
             raise InvalidArgument(
                 "So much of one unit, at so small an epsilon, needs more noise than can be drawn.",
-                remedy="Choose smaller bounds=Bounds(rows=…, groups=…, pairs=…), or allow a larger epsilon.",
+                remedy=Message(
+                    "Choose smaller ",
+                    Argument("bounds", "bounds=Bounds(rows=…, groups=…, pairs=…)"),
+                    ", or allow a larger ",
+                    Argument("epsilon", "epsilon"),
+                    ".",
+                ),
             )
         for need in self.needs:
             if need.column in ranged([need]) and self.intervals[need.column] is not None:
@@ -237,6 +243,12 @@ def _check(question: Question, unit: Unit, public_size: int | None) -> None:
     if public_size is not None and unit.relation == "add_remove":
         raise InvalidArgument(
             "The number of units is private under add_remove, so it cannot be public too.",
-            remedy='Leave public_size out, or protect units under relation="replace" or "zero_out".',
+            remedy=Message(
+                "Leave ",
+                Argument("public_size", "public_size"),
+                " out, or protect units under ",
+                Argument("relation", 'relation="replace" or "zero_out"', ("replace or zero_out",)),
+                ".",
+            ),
         )
     check_keys(question)

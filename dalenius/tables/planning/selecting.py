@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from fractions import Fraction
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.mechanisms.noisy_threshold import NoisyThreshold
 from dalenius.tables.bounds import Bounds
 from dalenius.tables.question import Question
@@ -36,7 +36,11 @@ def keys_per_unit(question: Question, bounds: Bounds, delta: Fraction) -> int | 
     if delta == 0:
         raise InvalidArgument(
             "Which groups there are cannot be told at delta 0: one that a single unit has must never show.",
-            remedy="List the groups (keys=…), declare the categories of their columns, or allow a delta.",
+            remedy=Message(
+                "List the groups (",
+                Argument("keys", "keys=…"),
+                "), declare the categories of their columns, or open the account with a delta.",
+            ),
         )
     known = (question.rows_per_unit, question.groups_per_unit, bounds.groups, MOST_KEYS)
     alone = [1] if question.rows.units == 0 else []

@@ -112,7 +112,7 @@ def _share(plan: Plan, place: int) -> str:
     """By what each part takes of μ², or of ε."""
     power = 2 if plan.norm == "l2" else 1
     each = [1 / float(noise.multiplier) ** power for noise in plan.parts.noises]
-    return f"{100 * each[place] / sum(each):.2g} %"
+    return f"{float(f'{100 * each[place] / sum(each):.2g}'):g} %"
 
 
 def _bar(plan: Plan, need: Need) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.tables.schema import folded
 from dalenius.tables.sources.foreign_connection import check_functions, settle
 from dalenius.tables.sources.identity import Origin, file_names
@@ -128,7 +128,9 @@ def choose(tables: Sequence[str], name: str | None, table: str | None) -> tuple[
     if wanted is None or wanted not in tables:
         raise InvalidArgument(
             f"Which table is meant is not clear among {', '.join(tables) or 'none'}.",
-            remedy=f'Pass table="{tables[0]}".' if tables else "Put a table into the file.",
+            remedy=Message("Pass ", Argument.of("table", tables[0]), ".")
+            if tables
+            else "Put a table into the file.",
         )
     return None if name in (None, wanted) else (str(name), wanted)
 

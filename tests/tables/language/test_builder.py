@@ -63,10 +63,10 @@ def test_the_same_question(name: str) -> None:
 
 def test_keys_are_passed_on_and_a_release_is_asked_for() -> None:
     asked: list[Any] = []
-    query = Query(hospital(), "visits", lambda question, **options: asked.append((question, options)))
-    query.group_by("ward").agg(agg.count()).release(epsilon=0.5, keys=["A"], purpose="test")
-    question, options = asked[0]
-    assert question.keys == (("A",),) and options.items() >= {"epsilon": 0.5, "purpose": "test"}.items()
+    query = Query(hospital(), "visits", lambda query, **options: asked.append((query, options)))
+    wards = query.group_by("ward").agg(agg.count())
+    wards.ask(epsilon=0.5, keys=["A"], purpose="test")
+    assert asked == [(wards, {"epsilon": 0.5, "keys": ["A"], "purpose": "test"})]
     with pytest.raises(InvalidArgument, match="not asked of a table"):
         VISITS.agg(agg.count()).release(epsilon=1)
 
