@@ -91,6 +91,37 @@ def test_a_session_stays_as_it_is(spark: Any) -> None:
     data.unpersist()
 
 
+def test_a_closed_table_leaves_its_session_to_the_next(spark: Any) -> None:
+    first = open_spark(spark.range(3).toDF("a"), "first")
+    first.columns("first")
+    session = first._ours
+    second = open_spark(spark.range(3).toDF("a"), "second")
+    assert second._ours is not session
+    first.close()
+    user = spark.newSession()
+    user.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    third = open_spark(user.range(4).toDF("a"), "third")
+    assert third._ours is session
+    assert session.conf.get("spark.sql.files.ignoreCorruptFiles") == "true"
+    assert not session.catalog.tableExists("first")
+    third.close()
+    fourth = open_spark(spark.range(4).toDF("a"), "third")
+    assert fourth._ours is session
+    assert session.conf.get("spark.sql.files.ignoreCorruptFiles") == "false"
+    for engine in (second, fourth):
+        engine.close()
+
+
+def test_a_table_that_is_closed_twice_returns_its_session_once(spark: Any) -> None:
+    first = open_spark(spark.range(3).toDF("a"), "first")
+    first.close()
+    first.close()
+    engines = [open_spark(spark.range(3).toDF("a"), "first") for _ in range(2)]
+    assert engines[0]._ours is not engines[1]._ours
+    for engine in engines:
+        engine.close()
+
+
 @pytest.mark.parametrize(
     "query",
     [
