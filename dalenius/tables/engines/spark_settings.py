@@ -37,6 +37,9 @@ SETTINGS = {
     # The driver keeps descriptions of the last thousand queries, and event logs keep them all.
     "spark.sql.maxPlanStringLength": "2048",
     "spark.sql.ui.explainMode": "simple",
+    # What the parser has learned of the grammar grows with every new form of a query, and is never let go.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "10000",
     # What is broadcast passes through the driver.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
