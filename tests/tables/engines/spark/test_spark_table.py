@@ -13,6 +13,7 @@ import dalenius as dp
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.spark import open_spark
+from dalenius.tables.engines.spark_broadcasts import _broadcast_stages
 from dalenius.tables.engines.spark_settings import own_session
 from dalenius.tables.engines.spark_words import SparkWords
 from dalenius.tables.language.dialects import dialect_of
@@ -110,6 +111,28 @@ def test_a_closed_table_leaves_its_session_to_the_next(spark: Any) -> None:
     assert session.conf.get("spark.sql.files.ignoreCorruptFiles") == "false"
     for engine in (second, fourth):
         engine.close()
+
+
+def test_broadcasts_of_a_question_are_freed_with_it(spark: Any) -> None:
+    user = spark.sql("SELECT id % 40 AS patient, id % 7 AS ward FROM range(400)")
+    engine = open_spark(user, "visits")
+    rows = Rows("SELECT patient AS unit_0, ward AS key_0 FROM visits", 1, 1)
+    with engine.load(rows) as loaded:
+        counts = loaded.shapes([(0,), (1,), (2,)], norm="l2", presence=False)
+        assert counts.sum() == 40
+        kept = loaded._kept
+        stages = [stage for frame in _frames(kept) for stage in _broadcast_stages(_plan(frame))]
+        assert stages
+    assert not any(stage.resultOption().get().get().isValid() for stage in stages)
+    engine.close()
+
+
+def _frames(kept: Any) -> list[Any]:
+    return [*kept._collected, *kept._frames.values()]
+
+
+def _plan(frame: Any) -> Any:
+    return frame._jdf.queryExecution().executedPlan()
 
 
 def test_a_table_that_is_closed_twice_returns_its_session_once(spark: Any) -> None:
