@@ -27,7 +27,7 @@ from dalenius.tables.engines.spark_asking import asked
 from dalenius.tables.engines.spark_frames import Frame, Named, check_frame, columns_of, kind_of
 from dalenius.tables.engines.spark_kept import Kept
 from dalenius.tables.engines.spark_rows import SparkRows
-from dalenius.tables.engines.spark_settings import own_session
+from dalenius.tables.engines.spark_settings import own_session, return_session
 from dalenius.tables.engines.spark_words import SparkWords
 from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.rows import Rows
@@ -124,7 +124,7 @@ class SparkEngine:
         return asked(self._context, lambda: bool(one.read().sameSemantics(two.read())))
 
     def close(self) -> None:
-        """Let go of our session."""
+        """Drop our views, and let another table use our session."""
         self._let_go()
 
     def _load(self, rows: Rows, kept: Kept) -> tuple[str, str, Mapping[str, str]]:
@@ -169,9 +169,12 @@ def _quoted(name: str) -> str:
 
 
 def _let_go(context: Any, ours: Any, sources: Mapping[str, Any]) -> None:
+    """Drop the views of a table's sources; a session in which that fails is not used again."""
+
     def forget() -> None:
         for name in sources:
             ours.catalog.dropTempView(name)
+        return_session(ours)
 
     with suppress(QueryFailed):
         asked(context, forget)

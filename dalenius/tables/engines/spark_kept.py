@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from dalenius.errors import QueryFailed
 from dalenius.tables.engines.spark_asking import asked
+from dalenius.tables.engines.spark_broadcasts import free_broadcasts
 from dalenius.tables.engines.spark_python import able, arrived, planned
 from dalenius.tables.engines.spark_workers import PART
 
@@ -24,12 +25,14 @@ class Kept:
     def __init__(self, context: Any, session: Any) -> None:
         self._context, self._session = context, session
         self._frames: dict[str, Any] = {}
+        self._collected: list[Any] = []
+        """DataFrames whose rows came to the driver, or went to Python workers."""
         self._moved: dict[str, tuple[Any, int]] = {}
         """RDDs of bunches, each with how many partitions were cut."""
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
         """See `Runner`."""
-        return asked(self._context, lambda: [tuple(row) for row in self._session.sql(sql).collect()])
+        return asked(self._context, lambda: [tuple(row) for row in self._asked(sql).collect()])
 
     def store(self, sql: str) -> str:
         """See `Runner`."""
@@ -45,6 +48,12 @@ class Kept:
             frame.persist(StorageLevel.MEMORY_AND_DISK)
         frame.createOrReplaceTempView(name)
         return name
+
+    def _asked(self, sql: str) -> Any:
+        """Return the DataFrame of a query, which is remembered until the question is answered."""
+        frame = self._session.sql(sql)
+        self._collected.append(frame)
+        return frame
 
     def parts(self, name: str) -> int:
         """How many parts the rows of a view are cut into: what Spark guesses of their size is all it takes.
@@ -75,7 +84,7 @@ class Kept:
         from pyspark import StorageLevel
 
         def move() -> str:
-            name, rows = f"dalenius_{uuid4().hex}", arrived(self._session.sql(sql))
+            name, rows = f"dalenius_{uuid4().hex}", arrived(self._asked(sql))
             moved = planned(self._context, lambda: rows.mapPartitionsWithIndex(cut).partitionBy(parts, int))
             kept = moved.persist(StorageLevel.MEMORY_AND_DISK_DESER)
             self._moved[name] = kept, int(rows.getNumPartitions())
@@ -109,9 +118,13 @@ class Kept:
         while self._moved:
             with suppress(Exception):
                 self._moved.popitem()[1][0].unpersist()
+        while self._collected:
+            with suppress(Exception):
+                free_broadcasts(self._collected.pop())
         while self._frames:
             name, frame = self._frames.popitem()
             with suppress(Exception):
                 # One that cannot be let go shall not keep the others.
+                free_broadcasts(frame)
                 frame.unpersist()
                 self._session.catalog.dropTempView(name)

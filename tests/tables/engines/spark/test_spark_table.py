@@ -13,6 +13,7 @@ import dalenius as dp
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.privacy.unit import Unit
 from dalenius.tables.engines.spark import open_spark
+from dalenius.tables.engines.spark_broadcasts import _broadcast_stages
 from dalenius.tables.engines.spark_settings import own_session
 from dalenius.tables.engines.spark_words import SparkWords
 from dalenius.tables.language.dialects import dialect_of
@@ -89,6 +90,59 @@ def test_a_session_stays_as_it_is(spark: Any) -> None:
     assert left(user) == before
     assert data.storageLevel.useMemory
     data.unpersist()
+
+
+def test_a_closed_table_leaves_its_session_to_the_next(spark: Any) -> None:
+    first = open_spark(spark.range(3).toDF("a"), "first")
+    first.columns("first")
+    session = first._ours
+    second = open_spark(spark.range(3).toDF("a"), "second")
+    assert second._ours is not session
+    first.close()
+    user = spark.newSession()
+    user.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    third = open_spark(user.range(4).toDF("a"), "third")
+    assert third._ours is session
+    assert session.conf.get("spark.sql.files.ignoreCorruptFiles") == "true"
+    assert not session.catalog.tableExists("first")
+    third.close()
+    fourth = open_spark(spark.range(4).toDF("a"), "third")
+    assert fourth._ours is session
+    assert session.conf.get("spark.sql.files.ignoreCorruptFiles") == "false"
+    for engine in (second, fourth):
+        engine.close()
+
+
+def test_broadcasts_of_a_question_are_freed_with_it(spark: Any) -> None:
+    user = spark.sql("SELECT id % 40 AS patient, id % 7 AS ward FROM range(400)")
+    engine = open_spark(user, "visits")
+    rows = Rows("SELECT patient AS unit_0, ward AS key_0 FROM visits", 1, 1)
+    with engine.load(rows) as loaded:
+        counts = loaded.shapes([(0,), (1,), (2,)], norm="l2", presence=False)
+        assert counts.sum() == 40
+        kept = loaded._kept
+        stages = [stage for frame in _frames(kept) for stage in _broadcast_stages(_plan(frame))]
+        assert stages
+    assert not any(stage.resultOption().get().get().isValid() for stage in stages)
+    engine.close()
+
+
+def _frames(kept: Any) -> list[Any]:
+    return [*kept._collected, *kept._frames.values()]
+
+
+def _plan(frame: Any) -> Any:
+    return frame._jdf.queryExecution().executedPlan()
+
+
+def test_a_table_that_is_closed_twice_returns_its_session_once(spark: Any) -> None:
+    first = open_spark(spark.range(3).toDF("a"), "first")
+    first.close()
+    first.close()
+    engines = [open_spark(spark.range(3).toDF("a"), "first") for _ in range(2)]
+    assert engines[0]._ours is not engines[1]._ours
+    for engine in engines:
+        engine.close()
 
 
 @pytest.mark.parametrize(
