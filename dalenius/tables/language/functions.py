@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -215,6 +216,10 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "cos": math.cos,
     "tan": math.tan,
     "atan": math.atan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan2": math.atan2,
+    "to_float": lambda a: struct.unpack("f", struct.pack("f", a))[0],
     "pi": lambda: math.pi,
     "not": lambda a: not a,
     "equal": lambda a, b: a == b,
@@ -235,6 +240,8 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": lambda text, part: part in text,
+    "position": lambda text, part: text.find(part) + 1,
+    "split_part": lambda text, between, place: (text.split(between) + [""] * place)[place - 1],
     "like": like,
     "ilike": lambda text, pattern: like(text, pattern, ignoring_case=True),
     "date_trunc": truncated,

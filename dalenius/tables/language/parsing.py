@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 
-from sqlglot import ParseError, TokenError, exp, parse
+from sqlglot import ParseError, TokenError, exp, parse, tokenize
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.aggregating import Grouping, has_aggregate
@@ -60,6 +60,8 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
         raise InvalidArgument(_place(error), remedy=remedy) from None
     if len(statements) != 1:
         raise refuse("statement other than one SELECT")
+    if "~" in sql and any(token.text in ("~", "!~") for token in tokenize(sql, read=dialect)):
+        raise refuse("clause that is not known", "~, which says either part or whole of a text")
     statement = statements[0].unnest() if isinstance(statements[0], exp.Subquery) else statements[0]
     if isinstance(statement, exp.SetOperation):
         raise refuse("UNION ALL of answers")

@@ -181,10 +181,11 @@ _LIST = (
     ),
     Refusal(
         "regular expression",
-        "its cost and its errors depend on the data",
-        "Use LIKE, starts_with, ends_with or contains.",
-        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '^A')",
-        "SELECT COUNT(*) FROM visits WHERE ward LIKE 'A%'",
+        "only patterns of RE2, which DuckDB has, are matched without errors and in linear time",
+        "Write a pattern without references back and lookarounds, or use LIKE, starts_with, ends_with or"
+        " contains.",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '(A)\\1')",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '^A+$')",
     ),
     Refusal(
         "function outside aggregates that is not known",
