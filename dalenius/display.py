@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
 from html import escape
@@ -88,6 +89,8 @@ def harmless(text: str) -> str:
 
 def with_bar(value: Any, low: Any, high: Any) -> str:
     """A value with its error bar."""
+    if isinstance(value, date) and isinstance(low, date) and isinstance(high, date):
+        return f"{value} ({low} to {high})"
     if not all(
         isinstance(end, int) or (isinstance(end, float) and math.isfinite(end)) for end in (value, low, high)
     ):

@@ -26,6 +26,7 @@ from dalenius.tables.language.reading import Node, Reader, only, whole_of
 from dalenius.tables.language.refusals import refuse
 from dalenius.tables.language.relations import Relation
 from dalenius.tables.language.spans import span_of
+from dalenius.tables.language.unmatched import check_unmatched
 from dalenius.tables.language.words import check_types
 from dalenius.tables.question import Interval, Output, Question
 from dalenius.tables.rows import Key
@@ -45,6 +46,8 @@ class Outermost:
     relation: Relation
     grouping: Grouping
     items: Sequence[tuple[str, Node]]
+    padded: frozenset[int] = frozenset()
+    """See `Scope`."""
 
     def question(self, given: Given | None) -> Question:
         """What is asked; `given` lists the groups."""
@@ -52,6 +55,7 @@ class Outermost:
         having, order = self._having(), self._order(outputs)
         if not self.grouping.aggregates:
             raise refuse("SELECT of rows")
+        check_unmatched(self.padded, self.grouping)
         columns = Needed(self.relation)
         aggregates = tuple(columns.place(each) for each in self.grouping.aggregates)
         columns.fill(self.grouping.keys)

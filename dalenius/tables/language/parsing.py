@@ -78,7 +78,7 @@ def question_of(select: exp.Select, schema: Schema, given: Given | None = None) 
     if select.args.get("qualify") or select.args.get("windows"):
         raise refuse("window in a grouped or outermost SELECT")
     only(select, *_CLAUSES)
-    relation, scope = read_from(select, Environment(schema).opened(select))
+    relation, scope = read_from(select, Environment(schema).opened(select), outermost=True)
     if relation.facts.public:
         raise refuse("query without a private table")
     items = items_of(select, scope)
@@ -86,8 +86,9 @@ def question_of(select: exp.Select, schema: Schema, given: Given | None = None) 
         raise refuse("SELECT of rows")
     rows = Reader(scope, aliases_of(select))
     nodes = key_nodes(select, scope)
-    grouping = Grouping(rows, list(dict.fromkeys(rows.read(node) for node in nodes)))
-    return Outermost(select, schema, relation, grouping, items).question(given)
+    keys = list(dict.fromkeys(rows.read(node) for node in nodes))
+    grouping = Grouping(rows, keys, fields=relation.facts.fields)
+    return Outermost(select, schema, relation, grouping, items, scope.padded).question(given)
 
 
 def _place(error: ParseError | TokenError) -> str:

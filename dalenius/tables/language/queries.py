@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.language.aggregating import Grouping, fold_of, has_aggregate, name_of
-from dalenius.tables.language.expressions import Column, Expression, call
+from dalenius.tables.language.aggregating import Grouping, fold_of, has_aggregate, name_of, several
+from dalenius.tables.language.expressions import Column, Expression, call, literal
 from dalenius.tables.language.joining import condition_of, kind_of, moved
 from dalenius.tables.language.lineage import (
     distinct,
@@ -22,9 +22,22 @@ from dalenius.tables.language.lineage import (
     union_all,
     windowed,
 )
+from dalenius.tables.language.memberships import (
+    Inside,
+    asked_alone,
+    correlated,
+    joined,
+    marked,
+    memberships,
+    outer_side,
+    query_of,
+    semi_join,
+    split,
+    with_null,
+)
 from dalenius.tables.language.reading import Node, Reader, only, shown, whole_of
 from dalenius.tables.language.refusals import refuse
-from dalenius.tables.language.relations import Over, Relation
+from dalenius.tables.language.relations import JoinKind, Over, Relation
 from dalenius.tables.language.scopes import Entry, Scope
 from dalenius.tables.language.windows import read_window
 from dalenius.tables.language.words import check_types
@@ -78,7 +91,9 @@ def read_query(node: Node, environment: Environment) -> Relation:
     return _select(node, environment)
 
 
-def read_from(select: exp.Select, environment: Environment) -> tuple[Relation, Scope]:
+def read_from(
+    select: exp.Select, environment: Environment, *, outermost: bool = False
+) -> tuple[Relation, Scope]:
     """The rows that FROM and WHERE leave, and the names of their columns."""
     clause = select.args.get("from_")
     if clause is None:
@@ -86,6 +101,9 @@ def read_from(select: exp.Select, environment: Environment) -> tuple[Relation, S
     relation, scope = _table(clause.this, environment)
     for join in select.args.get("joins") or ():
         relation, scope = _join(relation, scope, join, environment)
+    if scope.padded and not outermost:
+        raise refuse("public table LEFT JOIN private table")
+    relation, scope = _asked(select, relation, scope, environment)
     where = select.args.get("where")
     if where is not None:
         condition = Reader(scope, aliases_of(select)).read(where.this)
@@ -109,7 +127,12 @@ def items_of(select: exp.Select, scope: Scope) -> list[tuple[str, Node]]:
             items.append((each.alias, each.this))
         else:
             items.append((name_of(each, _own_name(each, scope)), each))
-    return items
+    return [each for name, node in items for each in _spread(name, node)]
+
+
+def _spread(name: str, node: Node) -> list[tuple[str, Node]]:
+    """A list of quantiles as a column for each of them, which its fraction names."""
+    return [(f"{name}_{fraction}", each) for fraction, each in several(node)] or [(name, node)]
 
 
 def key_nodes(select: exp.Select, scope: Scope) -> list[Node]:
@@ -298,12 +321,66 @@ def _table(node: Node, environment: Environment) -> tuple[Relation, Scope]:
 def _join(left: Relation, scope: Scope, join: exp.Join, environment: Environment) -> tuple[Relation, Scope]:
     kind = kind_of(join)
     right, other = _table(join.this, environment)
-    if kind == "left" and left.facts.public and not right.facts.public:
-        raise refuse("public table LEFT JOIN private table")
-    swapped = left.facts.public and not right.facts.public
-    scope = moved(scope, len(right.facts.fields)) if swapped else scope
-    other = other if swapped else moved(other, len(left.facts.fields))
-    condition, names = condition_of(join, scope, other)
+    if scope.padded:
+        raise refuse("public table LEFT JOIN private table", "before another JOIN")
+    if kind in ("semi", "anti"):
+        beside = moved(other, len(left.facts.fields))
+        condition, _ = condition_of(join, scope, beside)
+        return semi_join(left, right, condition, join, anti=kind == "anti"), scope
+    alike = left.facts.public == right.facts.public
+    # The rows of the first relation stand first: a private one, or the one whose rows are all kept.
+    swapped = kind == "right" if alike else left.facts.public
     first, second = (right, left) if swapped else (left, right)
+    width = len(first.facts.fields)
+    scope, other = (moved(scope, width), other) if swapped else (scope, moved(other, width))
+    condition, names = condition_of(join, scope, other, kept="right" if kind == "right" else "left")
+    how: JoinKind = "inner" if kind == "inner" else "left"
+    if how == "left" and (kind == "right") != swapped:
+        # Rows of a public table without a match belong to nobody: `question` sees that they add nothing.
+        how, names = "inner", replace(names, padded=frozenset(range(width)))
     both_private = not first.facts.public and not second.facts.public
-    return (join_unit if both_private else join_public)(first, second, condition, kind), names
+    return (join_unit if both_private else join_public)(first, second, condition, how), names
+
+
+def _asked(
+    select: exp.Select, relation: Relation, scope: Scope, environment: Environment
+) -> tuple[Relation, Scope]:
+    """The rows beside what IN and EXISTS ask for, and the scope in which these have been read."""
+    where, marks = select.args.get("where"), {}
+    alone = asked_alone(where)
+    parts = [where, *select.expressions, select.args.get("group")]
+    for node in dict.fromkeys(each for part in parts for each in memberships(part)):
+        outer = Reader(marked(scope, marks), aliases_of(select))
+        inside = _inside(node, outer, environment)
+        by_itself = node in alone
+        relation, found = joined(relation, inside, node, "inner" if by_itself else "left")
+        if by_itself:
+            found = literal(True)
+        elif not isinstance(node, exp.Exists) and inside.relation.facts.public:
+            relation, found = with_null(relation, inside, found)
+        marks[node] = found
+    return relation, marked(scope, marks)
+
+
+def _inside(node: Node, outer: Reader, environment: Environment) -> Inside:
+    """The rows of the subquery of IN or EXISTS, and what of them is set equal to something outside."""
+    inner, here = query_of(node), outer_side(node)
+    if here:
+        relation = read_query(inner, environment)
+        fields = relation.facts.fields
+        if len(fields) != len(here):
+            raise InvalidArgument(
+                "IN compares another number of columns than its subquery has.",
+                remedy=f"Select {len(here)} in the subquery.",
+            )
+        columns = [Column(i, each.type) for i, each in enumerate(fields)]
+        return Inside(relation, tuple(zip(map(outer.read, here), columns, strict=True)))
+    select = correlated(inner, node)
+    plain = select.copy()
+    plain.set("where", None)
+    environment = environment.opened(plain)
+    relation, scope = read_from(plain, environment)
+    alone, pairs = split(select.args.get("where"), outer, Reader(scope), node)
+    for condition in alone:
+        relation = keep(relation, check_types(condition, "boolean", "The condition of WHERE"))
+    return Inside(relation, tuple(pairs))

@@ -49,6 +49,8 @@ class Reader:
             raise InvalidArgument("A SELECT is too long.", remedy="Use fewer expressions, or a subquery.")
         if self.special is not None and (found := self.special(node)) is not None:
             return found
+        if self.scope.marks and (mark := self.scope.marks.get(node)) is not None:
+            return mark
         if type(node) not in HANDLERS:
             raise unknown(node)
         return HANDLERS[type(node)](self, node)

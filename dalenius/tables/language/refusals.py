@@ -84,18 +84,19 @@ _LIST = (
         "SELECT COUNT(*) FROM visits AS v JOIN stays AS s ON v.patient_id = s.patient_id AND age > nights",
     ),
     Refusal(
-        "RIGHT, FULL, SEMI, ANTI, ASOF, NATURAL or POSITIONAL join",
-        "only inner and left joins are known to keep every row with its unit",
-        "Use JOIN or LEFT JOIN with ON or USING; swap the sides of a RIGHT JOIN.",
+        "FULL, ASOF or POSITIONAL join",
+        "a row without a match on one side, or with the nearest of many, may belong to no unit or to several",
+        "Use JOIN, LEFT JOIN, RIGHT JOIN, SEMI JOIN or ANTI JOIN with ON or USING.",
+        "SELECT COUNT(nights) FROM stays FULL JOIN visits USING (patient_id)",
         "SELECT COUNT(nights) FROM stays RIGHT JOIN visits USING (patient_id)",
-        "SELECT COUNT(nights) FROM visits LEFT JOIN stays USING (patient_id)",
     ),
     Refusal(
         "public table LEFT JOIN private table",
-        "a row without a match would belong to no unit",
-        "Use an inner JOIN: keys that come from a public table are all shown, empty groups with them.",
+        "a row without a match would belong to no unit, and count all the same",
+        "Count a column of the private table, as in COUNT(age), and group by columns of the public one: all"
+        " groups are shown, empty ones with them.",
+        "SELECT ward, COUNT(*) FROM wards LEFT JOIN visits USING (ward) GROUP BY ward",
         "SELECT ward, COUNT(age) FROM wards LEFT JOIN visits USING (ward) GROUP BY ward",
-        "SELECT ward, COUNT(age) FROM wards JOIN visits USING (ward) GROUP BY ward",
     ),
     Refusal(
         "query without a private table",
@@ -132,10 +133,11 @@ _LIST = (
     Refusal(
         "subquery inside an expression",
         "a row would depend on the records of other units, or the answer on a number that is not private",
-        "Join with the subquery on the unit, or ask two questions.",
+        "Use IN or EXISTS with a public table or with the unit, and = between what is inside and outside; or"
+        " join with the subquery on the unit.",
         "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
-        "SELECT COUNT(*) FROM visits JOIN (SELECT patient_id, AVG(age) AS mean FROM visits GROUP BY"
-        " patient_id) USING (patient_id) WHERE age > mean",
+        "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE region = 'north') AND"
+        " patient_id IN (SELECT patient_id FROM stays WHERE nights > 2)",
     ),
     Refusal(
         "UNION, INTERSECT or EXCEPT",
@@ -203,10 +205,11 @@ _LIST = (
     ),
     Refusal(
         "aggregate that is not known",
-        "no bounded sum gives it",
-        "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN or quantile_cont of expressions.",
-        "SELECT corr(age, cost) FROM visits",
-        "SELECT AVG(age * cost) - AVG(age) * AVG(cost) FROM visits",
+        "only aggregates that counts, sums, squares and quantiles of rows give are answered",
+        "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN, quantile_cont, CORR, COVAR_POP or"
+        " REGR_SLOPE of expressions.",
+        "SELECT skewness(age) FROM visits",
+        "SELECT AVG(age * age * age) FROM visits",
     ),
     Refusal(
         "aggregate that is not known within a unit",
@@ -224,18 +227,11 @@ _LIST = (
         "SELECT SUM(age) FROM (SELECT DISTINCT patient_id, age FROM visits)",
     ),
     Refusal(
-        "COUNT(DISTINCT …) of several columns",
-        "one column is counted at a time",
-        "Count their texts joined with a sign between them.",
-        "SELECT COUNT(DISTINCT (ward, age)) FROM visits",
-        "SELECT COUNT(DISTINCT ward || '/' || CAST(age AS VARCHAR)) FROM visits",
-    ),
-    Refusal(
         "aggregate of texts or dates",
-        "sums and quantiles are of numbers",
-        "Count by group, or turn dates into days with date_diff('day', DATE '2000-01-01', x).",
-        "SELECT MAX(day) FROM visits",
-        "SELECT MAX(date_diff('day', DATE '2000-01-01', day)) FROM visits",
+        "sums are of numbers, MIN, MAX and quantiles of numbers or dates: a text would be one record's own",
+        "Count by group, or take MIN, MAX or AVG of a number such as length(x) or epoch(x).",
+        "SELECT MAX(ward) FROM visits",
+        "SELECT MAX(length(ward)), AVG(epoch(day)) FROM visits",
     ),
     Refusal(
         "aggregate inside an aggregate",

@@ -36,14 +36,40 @@ OTHERS = {
     "USING SAMPLE": "SELECT COUNT(*) FROM visits USING SAMPLE 10",
     "time travel": "SELECT COUNT(*) FROM visits AT (VERSION => 1)",
     "rowid": "SELECT COUNT(*) FROM visits WHERE rowid < 5",
-    "IN private": "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM stays)",
+    "IN of other units": "SELECT COUNT(*) FROM visits WHERE age IN (SELECT nights FROM stays)",
+    "IN of rows that are units": "SELECT COUNT(*) FROM each_row WHERE age IN (SELECT age FROM visits)",
+    "IN of another width": "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward, region FROM wards)",
+    "NOT IN of several columns": "SELECT COUNT(*) FROM visits WHERE (ward, ward) NOT IN (SELECT ward, region"
+    " FROM wards)",
+    "EXISTS of other units": "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM stays s WHERE"
+    " s.nights ="
+    " v.age)",
+    "EXISTS by an inequality": "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM wards w WHERE"
+    " w.ward <"
+    " v.ward)",
+    "EXISTS with LIMIT": "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM wards w WHERE w.ward ="
+    " v.ward"
+    " LIMIT 1)",
+    "a public semi-join with a private table": "SELECT COUNT(*) FROM wards SEMI JOIN visits USING (ward)",
+    "all rows of a public table, by COUNT(*)": "SELECT w.ward, COUNT(*) FROM visits v RIGHT JOIN wards w ON"
+    " v.ward"
+    " = w.ward GROUP BY w.ward",
+    "all rows of a public table, by COALESCE": "SELECT w.ward, SUM(coalesce(v.age, 1)) FROM visits v RIGHT"
+    " JOIN"
+    " wards w ON v.ward = w.ward GROUP BY w.ward",
+    "all rows of a public table, by a private key": "SELECT v.ward, COUNT(age) FROM visits v RIGHT JOIN"
+    " wards w ON"
+    " v.ward = w.ward GROUP BY v.ward",
+    "all rows of a public table, in a subquery": "SELECT COUNT(age) FROM (SELECT v.age FROM visits v RIGHT"
+    " JOIN"
+    " wards w ON v.ward = w.ward)",
     "EXISTS": "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM stays)",
-    "ANY": "SELECT COUNT(*) FROM visits WHERE age = ANY (SELECT nights FROM stays)",
+    "ANY": "SELECT COUNT(*) FROM visits WHERE age > ANY (SELECT nights FROM stays)",
     "scalar in SELECT": "SELECT COUNT(*), (SELECT MAX(age) FROM visits) FROM visits",
     "scalar in HAVING": "SELECT COUNT(*) FROM visits HAVING COUNT(*) > (SELECT 3)",
-    "NATURAL": "SELECT COUNT(*) FROM visits NATURAL JOIN stays",
+    "NATURAL": "SELECT COUNT(*) FROM stays NATURAL JOIN wards",
     "POSITIONAL": "SELECT COUNT(*) FROM visits POSITIONAL JOIN stays",
-    "SEMI": "SELECT COUNT(*) FROM visits SEMI JOIN stays USING (patient_id)",
+    "SEMI": "SELECT COUNT(*) FROM visits SEMI JOIN stays ON age = nights",
     "ASOF": "SELECT COUNT(*) FROM visits ASOF JOIN stays ON visits.patient_id = stays.patient_id AND"
     " age >= nights",
     "FULL": "SELECT COUNT(*) FROM visits FULL JOIN stays USING (patient_id)",
