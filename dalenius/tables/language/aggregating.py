@@ -37,7 +37,7 @@ _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQu
 _FRACTION = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
 """A number that takes no long time to write out."""
 _BY_ORDER = (
-    exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.ArgMax, exp.ArgMin, exp.Mode,
+    exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.ArgMax, exp.ArgMin,
     exp.GroupConcat, exp.ArrayAgg, exp.IgnoreNulls,
 )  # fmt: skip
 
@@ -118,11 +118,18 @@ class Grouping:
         return Column(len(self.keys) + self.aggregates.index(aggregate), aggregate.type)
 
 
+def is_aggregate(node: Node) -> bool:
+    """Whether it is an aggregate, with or without FILTER."""
+    if isinstance(node, exp.Filter):
+        return is_aggregate(node.this)
+    return isinstance(node, exp.AggFunc | exp.WithinGroup) or _is_units(node)
+
+
 def has_aggregate(node: Node) -> bool:
     """Whether there is an aggregate in it that is not a window's."""
     if isinstance(node, exp.Window | exp.Query):
         return False
-    if isinstance(node, exp.AggFunc | exp.WithinGroup) or _is_units(node):
+    if is_aggregate(node):
         return True
     return any(has_aggregate(child) for child in node.iter_expressions())
 
@@ -150,6 +157,8 @@ def read_aggregate(rows: Reader, node: Node) -> Aggregated | None:
         return Aggregated(_KINDS[type(node)], _plain(rows, node.this))
     if isinstance(node, _BY_ORDER):
         raise refuse("aggregate that depends on the order of rows", shown(node))
+    if isinstance(node, exp.Mode):
+        raise refuse("MODE beside another aggregate", "in a subquery or a condition")
     if isinstance(node, exp.AggFunc):
         raise refuse("aggregate that is not known", shown(node))
     return None

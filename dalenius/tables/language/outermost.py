@@ -53,7 +53,7 @@ class Outermost:
         """What is asked; `given` lists the groups."""
         outputs = self._outputs()
         having, order = self._having(), self._order(outputs)
-        if not self.grouping.aggregates:
+        if not self.grouping.aggregates and not self.grouping.keys:
             raise refuse("SELECT of rows")
         check_unmatched(self.padded, self.grouping)
         columns = Needed(self.relation)
@@ -63,7 +63,11 @@ class Outermost:
         names = self._key_names(outputs)
         keys = self._keys(given, names)
         rows = Printer(dialect_of(self.schema.dialect)).rows(
-            self.relation, self.grouping.keys, columns.values, columns.distincts, all_rows=columns.all_rows
+            self.relation,
+            self.grouping.keys,
+            columns.values,
+            columns.distincts,
+            all_rows=columns.all_rows or not aggregates,
         )
         _check_length(rows.sql)
         question = Question(
@@ -92,7 +96,8 @@ class Outermost:
             taken = {each.name for each in found}
             others = (f"{name}_{i}" for i in count(1))
             fresh = next(each for each in chain((name,), others) if each not in taken)
-            found.append(Output(fresh, self._formula(reader.read(node), node)))
+            expression = reader.read(node)
+            found.append(Output(fresh, self._formula(expression, node), expression.type))
         return tuple(found)
 
     def _formula(self, expression: Expression, node: Node) -> Formula:
@@ -167,13 +172,25 @@ class Outermost:
 
     def _keys(self, given: Given | None, names: Sequence[str]) -> tuple[Key, ...] | None:
         keys = self.grouping.keys
+        if not self.grouping.aggregates:
+            # Which values there are is asked: those that could be there are no answer.
+            if given is not None:
+                raise InvalidArgument(
+                    "keys= lists what is asked for.", remedy="Ask for COUNT(*) of these keys."
+                )
+            self._check_unit(keys)
+            return None
         if given is not None:
             return given_keys(given, names, [as_known(key.type) for key in keys])
         found = public_keys(self.relation, keys, self.schema)
-        units = set(range(self.relation.facts.units))
-        if found is None and units and {unit_part(self.relation, key) for key in keys} >= units:
-            raise refuse("GROUP BY the unit in the outermost query")
+        if found is None:
+            self._check_unit(keys)
         return found
+
+    def _check_unit(self, keys: Sequence[Expression]) -> None:
+        units = set(range(self.relation.facts.units))
+        if units and {unit_part(self.relation, key) for key in keys} >= units:
+            raise refuse("GROUP BY the unit in the outermost query")
 
     def _groups_per_unit(self, keys: Sequence[Key] | None) -> int | None:
         """The most groups that a unit can be in."""

@@ -13,11 +13,14 @@ The outermost SELECT is what is answered privately; everything below it is done 
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from sqlglot import ParseError, TokenError, exp, parse, tokenize
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.aggregating import Grouping, has_aggregate
+from dalenius.tables.language.modes import has_mode, mode_question
+from dalenius.tables.language.outer import answer_below, apart, is_distinct, is_windowed, outer_question
 from dalenius.tables.language.outermost import Outermost
 from dalenius.tables.language.public_keys import Given
 from dalenius.tables.language.queries import Environment, aliases_of, items_of, key_nodes, read_from
@@ -31,6 +34,8 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _LONGEST = 200_000
 """Characters of a query, and a tenth of those of what is read."""
+_MIXED = ("GROUP BY without the unit", "SELECT DISTINCT without the unit", "LIMIT in a subquery", "combining")
+"""How refusals begin of what is no relation of rows that belong to units each."""
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_",
 )  # fmt: skip
@@ -71,21 +76,42 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
 
 
 def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:
-    """The question that a parsed SELECT asks."""
-    if select.args.get("distinct"):
-        answer = any(has_aggregate(each) for each in select.expressions)
-        raise refuse("SELECT DISTINCT of an answer" if answer else "SELECT DISTINCT of rows")
+    """The question that a parsed SELECT asks: of private tables, or of an answer to another SELECT."""
+    if has_mode(select):
+        inner, outer = apart(select)
+        mode = partial(mode_question, read=partial(question_of, schema=schema, given=given))
+        return outer_question(inner, outer, schema, mode)
+    if is_windowed(select):
+        return outer_question(*apart(select), schema, partial(question_of, schema=schema, given=given))
+    inner = answer_below(select)
+    if inner is None:
+        return _question(select, schema, given)
+    try:
+        return _question(select, schema, given)
+    except Unsupported as error:
+        refused = error
+    # What is below is perhaps no relation of rows that belong to units each, but an answer.
+    try:
+        return outer_question(inner, select, schema, partial(question_of, schema=schema, given=given))
+    except Unsupported as error:
+        raise (error if refused.problem.startswith(_MIXED) else refused) from None
+
+
+def _question(select: exp.Select, schema: Schema, given: Given | None) -> Question:
+    """The question that a SELECT of private tables asks."""
     if select.args.get("qualify") or select.args.get("windows"):
         raise refuse("window in a grouped or outermost SELECT")
-    only(select, *_CLAUSES)
+    only(select, *_CLAUSES, "distinct")
     relation, scope = read_from(select, Environment(schema).opened(select), outermost=True)
     if relation.facts.public:
         raise refuse("query without a private table")
     items = items_of(select, scope)
-    if not select.args.get("group") and not any(has_aggregate(node) for _, node in items):
+    aggregated = any(has_aggregate(node) for _, node in items)
+    distinct = is_distinct(select, aggregated=aggregated)
+    if not select.args.get("group") and not aggregated and not distinct:
         raise refuse("SELECT of rows")
     rows = Reader(scope, aliases_of(select))
-    nodes = key_nodes(select, scope)
+    nodes = [node for _, node in items] if distinct else key_nodes(select, scope)
     keys = list(dict.fromkeys(rows.read(node) for node in nodes))
     grouping = Grouping(rows, keys, fields=relation.facts.fields)
     return Outermost(select, schema, relation, grouping, items, scope.padded).question(given)

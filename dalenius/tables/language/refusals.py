@@ -49,9 +49,20 @@ _LIST = (
     Refusal(
         "GROUP BY without the unit in a subquery",
         "a row of the subquery would mix the records of many units",
-        "Add the column of the unit to GROUP BY in the subquery, or aggregate in the outermost query only.",
-        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        "Add the column of the unit to GROUP BY in the subquery; or read the subquery alone, without a"
+        " JOIN, as an"
+        " answer of which the rest is computed.",
+        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) JOIN wards USING (ward)",
         "SELECT AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ward)",
+    ),
+    Refusal(
+        "JOIN or UNION of an answer",
+        "what is computed from an answer reads the answer alone",
+        "Join before the aggregates, or use a window over the groups, such as SUM(n) OVER ().",
+        "SELECT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE ward IN (SELECT ward FROM"
+        " wards)",
+        "SELECT ward, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY"
+        " ward)",
     ),
     Refusal(
         "window not partitioned by the unit",
@@ -62,10 +73,12 @@ _LIST = (
     ),
     Refusal(
         "window in a grouped or outermost SELECT",
-        "windows are computed on rows of a unit, before anything is grouped",
-        "Compute the window in a subquery and aggregate outside it.",
-        "SELECT ward, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY ward",
-        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n",
+        "windows are computed on rows of a unit, or on the groups of an answer",
+        "Compute the window in a subquery and aggregate outside it, or over the groups of the answer.",
+        "SELECT patient_id, AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id"
+        " QUALIFY"
+        " RANK() OVER (ORDER BY COUNT(*)) < 3) GROUP BY patient_id",
+        "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM visits GROUP BY ward",
     ),
     Refusal(
         "window frame by RANGE, GROUPS or an expression",
@@ -204,6 +217,13 @@ _LIST = (
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1",
     ),
     Refusal(
+        "MODE beside another aggregate",
+        "it is chosen by the counts of each value, which are asked for by themselves",
+        "Ask for MODE(x) alone, by group or not; or for COUNT(*) by group and value, and order by it.",
+        "SELECT MODE(ward), COUNT(*) FROM visits",
+        "SELECT urgent, MODE(ward) FROM visits GROUP BY urgent",
+    ),
+    Refusal(
         "aggregate that is not known",
         "only aggregates that counts, sums, squares and quantiles of rows give are answered",
         "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN, quantile_cont, CORR, COVAR_POP or"
@@ -239,13 +259,6 @@ _LIST = (
         "Compute the inner one in a subquery that groups by the unit.",
         "SELECT AVG(COUNT(*)) FROM visits GROUP BY ward",
         "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
-    ),
-    Refusal(
-        "SELECT DISTINCT of rows",
-        "whether a value is there may hang on one unit alone",
-        "Count the rows of each value: SELECT ward, COUNT(*) FROM visits GROUP BY ward.",
-        "SELECT DISTINCT ward FROM visits",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     ),
     Refusal(
         "SELECT DISTINCT of an answer",

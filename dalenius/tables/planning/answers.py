@@ -24,6 +24,7 @@ from dalenius.tables.language.formulas import (
     estimate,
     value,
 )
+from dalenius.tables.planning.afterwards import columns_after
 from dalenius.tables.planning.bars import Bars
 from dalenius.tables.planning.estimates import WHOLE, Totals
 from dalenius.tables.planning.measures import ORDERED
@@ -119,6 +120,8 @@ class Sheet:
 
     def columns(self) -> tuple[dict[str, Column], tuple[str, ...]]:
         """The columns of the outputs, and which of them have bars."""
+        if self.question.after is not None:
+            return columns_after(self, self.question.after)
         shown, columns, measures = self.order(), {}, []
         for output in self.question.outputs:
             found = self.column(output.formula)
@@ -142,6 +145,7 @@ class Sheet:
             ("HAVING applied to noisy values", question.having is not None),
             ("ORDER BY applied to noisy values", bool(question.order)),
             ("LIMIT applied after noise", question.limit is not None or question.offset > 0),
+            ("an outer query computed from noisy values", question.after is not None),
         ]
         return tuple(text for text, so in said if so)
 

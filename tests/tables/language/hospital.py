@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from dalenius.privacy.unit import Unit
-from dalenius.tables.language.formulas import holds, value
+from dalenius.tables.language.formulas import Estimate, holds, value
+from dalenius.tables.planning.afterwards import run_steps
 from dalenius.tables.question import Aggregate, Question
 from dalenius.tables.rows import Key
 from dalenius.tables.schema import Private, Public, Schema
@@ -88,7 +89,11 @@ def unprotected(
         found.sort(key=lambda pair: _ranked(pair[0][place], descending, first))
     answers = [answer for _, answer in found]
     end = None if question.limit is None else question.offset + question.limit
-    return answers[question.offset : end]
+    answers = answers[question.offset : end]
+    if question.after is None:
+        return answers
+    rows = [tuple(Estimate(part) for part in answer) for answer in answers]
+    return [tuple(each.value for each in row) for row in run_steps(rows, question.after.steps)]
 
 
 def _ranked(part: Any, descending: bool, first: bool) -> tuple[int, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from language.hospital import connection, hospital, unprotected
 
-from dalenius.errors import Unsupported
+from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.parsing import ask
+from dalenius.tables.question import Sorted
 from dalenius.tables.schema import Schema
 
 CLAUSES = {
@@ -407,3 +408,82 @@ def test_a_discrete_quantile_of_whole_numbers_is_whole_and_no_median_within_unit
     )
     with pytest.raises(Unsupported):
         ask(within, hospital())
+
+
+AFTERWARDS = {
+    "shares": "SELECT ward, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM visits GROUP BY ward",
+    "shares within a key": (
+        "SELECT ward, urgent, COUNT(*) AS n, n / SUM(COUNT(*)) OVER (PARTITION BY ward) AS share FROM visits"
+        " GROUP BY ward, urgent HAVING COUNT(*) > 10 ORDER BY ward, urgent"
+    ),
+    "ranks": (
+        "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY n DESC) AS r, DENSE_RANK() OVER (ORDER BY n),"
+        " ROW_NUMBER()"
+        " OVER (ORDER BY n, ward), PERCENT_RANK() OVER (ORDER BY n), CUME_DIST() OVER (ORDER BY n),"
+        " NTILE(2) OVER"
+        " (ORDER BY ward) FROM visits GROUP BY ward"
+    ),
+    "QUALIFY over groups": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY RANK() OVER (ORDER BY n DESC, ward)"
+        " <= 2"
+    ),
+    "neighbours in an order": (
+        "SELECT ward, n - LAG(n) OVER w AS d, LEAD(n) OVER w, FIRST_VALUE(ward) OVER w, LAST_VALUE(n) OVER"
+        " w, SUM(n)"
+        " OVER (ORDER BY ward ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s, AVG(n) OVER (PARTITION BY"
+        " ward < 'C')"
+        " FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WINDOW w AS (ORDER BY ward)"
+    ),
+    "a running total": "SELECT ward, SUM(SUM(age)) OVER (ORDER BY ward) AS t FROM visits GROUP BY ward",
+    "an outer filter": (
+        "WITH c AS (SELECT ward, COUNT(*) AS n, AVG(cost) AS a FROM visits GROUP BY ward) SELECT ward, n, a"
+        " * 2 AS b"
+        " FROM c WHERE n > 68 ORDER BY n DESC, ward DESC LIMIT 3"
+    ),
+    "an outer aggregate": (
+        "SELECT AVG(n), MAX(n), MIN(n), COUNT(*), SUM(n), COUNT(DISTINCT n) FROM (SELECT ward, COUNT(*) AS"
+        " n FROM"
+        " visits GROUP BY ward)"
+    ),
+    "an outer GROUP BY": (
+        "SELECT ward IS NULL AS k, MEDIAN(n), COUNT(*) FROM (SELECT ward, urgent, COUNT(*) AS n FROM visits"
+        " GROUP BY"
+        " ALL) GROUP BY k HAVING COUNT(*) > 1"
+    ),
+    "CTEs in a row": (
+        "WITH a AS (SELECT ward, urgent, COUNT(*) AS n FROM visits GROUP BY ward, urgent), b (w, t) AS"
+        " (SELECT ward,"
+        " SUM(n) FROM a GROUP BY ward) SELECT w, t FROM b WHERE t > 60 ORDER BY w"
+    ),
+    "a star over an answer": "SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) ORDER BY"
+    " n, ward",
+    "DISTINCT of an answer": "SELECT DISTINCT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+    "SELECT DISTINCT": "SELECT DISTINCT ward, urgent FROM visits WHERE age > 30",
+    "GROUP BY alone": "SELECT ward FROM visits GROUP BY ward ORDER BY ward DESC LIMIT 2",
+    "MODE": "SELECT MODE(ward) AS m FROM visits WHERE ward < 'B' OR urgent",
+    "MODE by group": (
+        "SELECT MODE(age % 3) + 1 AS m, urgent FROM visits WHERE urgent IS NOT NULL GROUP BY urgent ORDER"
+        " BY urgent"
+    ),
+    "MODE with FILTER": "SELECT mode(age % 3) FILTER (WHERE urgent) AS m FROM visits",
+}
+
+
+@pytest.mark.parametrize("clause", AFTERWARDS)
+def test_what_is_computed_from_an_answer_means_what_it_means_in_sql(clause: str) -> None:
+    query = AFTERWARDS[clause]
+    question = ask(query, hospital())
+    mine = [tuple(map(plain, row)) for row in unprotected(question)]
+    truth = [tuple(map(plain, row)) for row in connection().cursor().execute(query).fetchall()]
+    steps = () if question.after is None else question.after.steps
+    if not question.order and not any(isinstance(each, Sorted) for each in steps):
+        mine, truth = sorted(mine, key=sortable), sorted(truth, key=sortable)
+    assert mine == truth
+
+
+def test_values_that_are_asked_for_are_selected_privately_whatever_is_public() -> None:
+    schema = hospital(categories={"ward": ("A", "B")})
+    assert ask("SELECT ward, COUNT(*) FROM visits GROUP BY ward", schema).keys is not None
+    assert ask("SELECT DISTINCT ward FROM visits", schema).keys is None
+    with pytest.raises(InvalidArgument):
+        ask("SELECT DISTINCT ward FROM visits", schema, keys=["A"])
