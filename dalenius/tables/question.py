@@ -165,6 +165,8 @@ class Question:
     never_null: tuple[bool, ...] = ()
     """Whether each value of the rows is there in every row; () where nothing is known. Where it is wrong, it
     costs accuracy, never privacy."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """Which keys each set of GROUPING SETS keeps, by their places; () where every group has all keys."""
     after: After | None = None
     """What is computed from the answer once it is released: post-processing, which costs nothing."""
 

@@ -16,7 +16,7 @@ from sqlglot import ErrorLevel, exp
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.aggregated import Aggregated, number
 from dalenius.tables.language.compounds import PAIRED, formula, of_dates, paired, together
-from dalenius.tables.language.expressions import Column, Expression, Literal, call, case, literal
+from dalenius.tables.language.expressions import Call, Column, Expression, Literal, call, case, literal
 from dalenius.tables.language.reading import Node, Reader, only, shown
 from dalenius.tables.language.refusals import refuse
 from dalenius.tables.language.relations import Field, Fold
@@ -63,6 +63,8 @@ class Grouping:
         is_name = isinstance(node, exp.Column) and not node.table
         if is_name and aliases_first and (found := reader.aliased(node.name)) is not None:
             return found
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._added_up(node)
         compound = self._compound(node)
         if compound is not None:
             return compound
@@ -76,6 +78,18 @@ class Grouping:
             return Column(self.keys.index(expression), expression.type)
         return self._name(reader, node) if isinstance(node, exp.Column) else None
 
+    def _added_up(self, node: Node) -> Expression:
+        """GROUPING(a, b): a bit for each key, set where a group adds up over it, the last one lowest."""
+        only(node, "expressions")
+        found: Expression = literal(0)
+        for each in node.expressions:
+            key = self.rows.attempt(each)
+            if self.fields is None or key not in self.keys:
+                raise refuse("clause that is not known", shown(node))
+            flag = Call("added_up", (literal(self.keys.index(key)),), "integer")
+            found = flag if found == literal(0) else call("add", call("multiply", found, literal(2)), flag)
+        return found
+
     def _compound(self, node: Node) -> Expression | None:
         """An aggregate of pairs, with or without FILTER."""
         inner, condition = node, None
@@ -87,7 +101,8 @@ class Grouping:
             return None
         if self.fields is None:
             raise refuse("aggregate that is not known within a unit", shown(node))
-        return formula(*found, self.fields, self._place)
+        names = name_of(inner.this), name_of(inner.expression)
+        return formula(*found, names, self.fields, self._place)
 
     def _one(self, aggregate: Aggregated) -> Expression:
         """An aggregate of the answer may be of dates, and a quantile one of whole values."""

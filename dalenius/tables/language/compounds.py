@@ -61,16 +61,26 @@ def paired(
     return _PAIRS[type(node)], first, second
 
 
-def formula(name: str, y: Expression, x: Expression, fields: Sequence[Field], place: Place) -> Expression:
-    """An aggregate of pairs, made of others."""
-    return _Pairs(y, x, fields, place).formula(name)
+def formula(
+    name: str,
+    y: Expression,
+    x: Expression,
+    names: tuple[str, str],
+    fields: Sequence[Field],
+    place: Place,
+) -> Expression:
+    """An aggregate of pairs, made of others; `names` are how the query writes its two columns."""
+    return _Pairs(y, x, names, fields, place).formula(name)
 
 
 class _Pairs:
     """The parts of aggregates of pairs."""
 
-    def __init__(self, y: Expression, x: Expression, fields: Sequence[Field], place: Place) -> None:
+    def __init__(
+        self, y: Expression, x: Expression, names: tuple[str, str], fields: Sequence[Field], place: Place
+    ) -> None:
         self.y, self.x, self.place = y, x, place
+        self.names = {y: names[0], x: names[1]}
         self.middles = [_middle(each, fields) for each in (y, x)]
 
     def formula(self, name: str) -> Expression:
@@ -107,11 +117,12 @@ class _Pairs:
 
     def of(self, kind: str, column: Expression) -> Expression:
         """An aggregate of one of the two columns."""
-        return self.place(Aggregated(kind, column))
+        written = self.names.get(column, " * ".join(self.names.values()))
+        return self.place(Aggregated(kind, column, written=written))
 
     def count(self) -> Expression:
         """How many pairs there are."""
-        return self.place(Aggregated("count_of", self.x))
+        return self.of("count_of", self.x)
 
     def slope(self) -> Expression:
         """Of the line through the pairs."""
@@ -144,7 +155,9 @@ def of_dates(aggregate: Aggregated, place: Place) -> Expression | None:
             call("subtract", call("epoch", argument), literal(ORIGIN_SECONDS)),
             "moment_from_number",
         )
-    found = place(Aggregated(aggregate.kind, counted, aggregate.fraction, aggregate.written))
+    since = "days" if argument.type == "date" else "seconds"
+    written = f"{since} from {ORIGIN} to {aggregate.written}"
+    found = place(Aggregated(aggregate.kind, counted, aggregate.fraction, written))
     return Call(name, (found,), argument.type)
 
 

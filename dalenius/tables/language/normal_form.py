@@ -29,6 +29,8 @@ def with_text(question: Question) -> Question:
         "order": [[str(by), descending, first] for by, descending, first in question.order],
         "limit": [question.limit, question.offset],
     }
+    if question.sets:
+        form["sets"] = question.sets
     if question.after is not None:
         form["after"] = repr(question.after)
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))

@@ -10,6 +10,7 @@ from sqlglot import exp
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.afterwards import answered, sorted_by, steps_of
 from dalenius.tables.language.aggregating import is_aggregate, name_of
+from dalenius.tables.language.grouping_sets import flat
 from dalenius.tables.language.normal_form import with_text
 from dalenius.tables.language.queries import Environment, read_query
 from dalenius.tables.language.reading import Node, only, whole_of
@@ -193,7 +194,7 @@ class _Apart:
         self.keys: list[Node] = []
         for each in group.expressions if group is not None else ():
             if isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets):
-                self.keys += [key for part in each.expressions for key in _flat(part)]
+                self.keys += flat(each)
             else:
                 self.keys.append(self._resolved(each))
         if group is not None and group.args.get("all"):
@@ -255,7 +256,9 @@ class _Apart:
 
     def _over(self, node: Node, *, called: bool = False) -> Node:
         """The node over the columns of the inner SELECT; `called` is the function that a window calls."""
-        if not called and (is_aggregate(node) or isinstance(node, exp.Grouping) or node in self.keys):
+        if not called and (
+            is_aggregate(node) or isinstance(node, exp.Grouping | exp.GroupingId) or node in self.keys
+        ):
             return self._column(node)
         if isinstance(node, exp.Column) and not node.table and folded(node.name) in self.aliases:
             inner = self.aliases[folded(node.name)]
@@ -273,12 +276,6 @@ class _Apart:
         if node not in self.taken:
             self.taken.append(node)
         return exp.column(exp.to_identifier(f"c{self.taken.index(node)}", quoted=True))
-
-
-def _flat(node: Node) -> list[Node]:
-    if isinstance(node, exp.Tuple | exp.Rollup | exp.Cube | exp.GroupingSets):
-        return [key for part in node.expressions for key in _flat(part)]
-    return [node.unnest()]
 
 
 def _has_window(node: Node) -> bool:

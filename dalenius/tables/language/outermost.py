@@ -48,6 +48,8 @@ class Outermost:
     items: Sequence[tuple[str, Node]]
     padded: frozenset[int] = frozenset()
     """See `Scope`."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """See `Question`."""
 
     def question(self, given: Given | None) -> Question:
         """What is asked; `given` lists the groups."""
@@ -56,6 +58,9 @@ class Outermost:
         if not self.grouping.aggregates and not self.grouping.keys:
             raise refuse("SELECT of rows")
         check_unmatched(self.padded, self.grouping)
+        several = {each.kind for each in self.grouping.aggregates} & {"distinct", "units"}
+        if several and any(len(each) < len(self.grouping.keys) for each in self.sets):
+            raise refuse("COUNT(DISTINCT …) with ROLLUP, CUBE or GROUPING SETS")
         columns = Needed(self.relation)
         aggregates = tuple(columns.place(each) for each in self.grouping.aggregates)
         columns.fill(self.grouping.keys)
@@ -86,6 +91,7 @@ class Outermost:
             offset=self._number("offset") or 0,
             value_names=columns.names(),
             never_null=columns.never_null(),
+            sets=self.sets,
         )
         return with_text(question)
 
@@ -110,6 +116,8 @@ class Outermost:
                 return Constant(value)
             case Call("coalesce", (Column(index, _) as first, *_), _) if self._is_count(index - width):
                 return self._formula(first, node)
+            case Call("added_up", (Literal(index, _),), _) if isinstance(index, int):
+                return KeyColumn(width + index)
             case Call(name, arguments, _):
                 if not knows(name):
                     raise refuse("function outside aggregates that is not known", name)

@@ -19,11 +19,12 @@ from sqlglot import ParseError, TokenError, exp, parse, tokenize
 
 from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.aggregating import Grouping, has_aggregate
+from dalenius.tables.language.grouping_sets import has_sets
 from dalenius.tables.language.modes import has_mode, mode_question
 from dalenius.tables.language.outer import answer_below, apart, is_distinct, is_windowed, outer_question
 from dalenius.tables.language.outermost import Outermost
 from dalenius.tables.language.public_keys import Given
-from dalenius.tables.language.queries import Environment, aliases_of, items_of, key_nodes, read_from
+from dalenius.tables.language.queries import Environment, aliases_of, items_of, key_nodes, key_sets, read_from
 from dalenius.tables.language.reading import Reader, only
 from dalenius.tables.language.refusals import refuse
 from dalenius.tables.question import Question
@@ -34,7 +35,13 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _LONGEST = 200_000
 """Characters of a query, and a tenth of those of what is read."""
-_MIXED = ("GROUP BY without the unit", "SELECT DISTINCT without the unit", "LIMIT in a subquery", "combining")
+_MIXED = (
+    "GROUP BY without the unit",
+    "SELECT DISTINCT without the unit",
+    "LIMIT in a subquery",
+    "combining",
+    "GROUPING SETS",
+)
 """How refusals begin of what is no relation of rows that belong to units each."""
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_",
@@ -94,7 +101,8 @@ def question_of(select: exp.Select, schema: Schema, given: Given | None = None) 
     try:
         return outer_question(inner, select, schema, partial(question_of, schema=schema, given=given))
     except Unsupported as error:
-        raise (error if refused.problem.startswith(_MIXED) else refused) from None
+        mixed = refused.problem.startswith(_MIXED) and not error.problem.startswith("GROUP BY the unit")
+        raise (error if mixed else refused) from None
 
 
 def _question(select: exp.Select, schema: Schema, given: Given | None) -> Question:
@@ -111,10 +119,13 @@ def _question(select: exp.Select, schema: Schema, given: Given | None) -> Questi
     if not select.args.get("group") and not aggregated and not distinct:
         raise refuse("SELECT of rows")
     rows = Reader(scope, aliases_of(select))
-    nodes = [node for _, node in items] if distinct else key_nodes(select, scope)
+    sets = key_sets(select, scope) if has_sets(select) else ()
+    nodes = [node for _, node in items] if distinct else [*sets[0]] if sets else key_nodes(select, scope)
+    nodes += [node for each in sets for node in each]
     keys = list(dict.fromkeys(rows.read(node) for node in nodes))
     grouping = Grouping(rows, keys, fields=relation.facts.fields)
-    return Outermost(select, schema, relation, grouping, items, scope.padded).question(given)
+    kept = tuple(tuple(dict.fromkeys(keys.index(rows.read(node)) for node in each)) for each in sets)
+    return Outermost(select, schema, relation, grouping, items, scope.padded, kept).question(given)
 
 
 def _place(error: ParseError | TokenError) -> str:

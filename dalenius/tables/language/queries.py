@@ -10,6 +10,7 @@ from sqlglot import exp
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.aggregating import Grouping, fold_of, has_aggregate, name_of, several
 from dalenius.tables.language.expressions import Column, Expression, call, literal
+from dalenius.tables.language.grouping_sets import grouping_sets
 from dalenius.tables.language.joining import condition_of, kind_of, moved
 from dalenius.tables.language.lineage import (
     distinct,
@@ -147,6 +148,14 @@ def key_nodes(select: exp.Select, scope: Scope) -> list[Node]:
     if group.args.get("all"):
         return [node for node in items if not has_aggregate(node)]
     return [_ordinal(node, items) for node in group.expressions]
+
+
+def key_sets(select: exp.Select, scope: Scope) -> list[tuple[Node, ...]]:
+    """What a query groups by, set by set, the finest first."""
+    group = select.args["group"]
+    only(group, "expressions")
+    items = [node for _, node in items_of(select, scope)]
+    return [tuple(_ordinal(key, items) for key in keys) for keys in grouping_sets(group)]
 
 
 def _ordinal(node: Node, items: Sequence[Node]) -> Node:

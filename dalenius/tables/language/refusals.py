@@ -168,10 +168,18 @@ _LIST = (
     ),
     Refusal(
         "GROUPING SETS, ROLLUP or CUBE",
-        "each set of keys is a question of its own, with a cost of its own",
-        "Ask one question for each set of keys.",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+        "margins are added up from the groups of an answer, not from rows within units",
+        "Use them in the outermost query, or UNION ALL of one subquery for each set of keys.",
+        "SELECT AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ROLLUP"
+        " (ward))",
+        "SELECT ward, urgent, COUNT(*), AVG(cost), GROUPING(ward) FROM visits GROUP BY CUBE (ward, urgent)",
+    ),
+    Refusal(
+        "COUNT(DISTINCT …) with ROLLUP, CUBE or GROUPING SETS",
+        "a value or a unit that is in several groups would count several times in their sum",
+        "Ask for COUNT(DISTINCT …) of each set of keys by itself.",
+        "SELECT ward, COUNT(DISTINCT age) FROM visits GROUP BY ROLLUP (ward)",
+        "SELECT ward, COUNT(DISTINCT age) FROM visits GROUP BY ward",
     ),
     Refusal(
         "GROUP BY the unit in the outermost query",

@@ -80,7 +80,7 @@ def unprotected(
         if None not in identity and (question.keys is None or key in groups):
             groups.setdefault(key, []).append(row)
     found = []
-    for key, rows in groups.items():
+    for key, rows in _with_margins(question, groups):
         numbers = [_aggregate(each, rows) for each in question.aggregates]
         if question.having is None or holds(question.having, key, numbers):
             order = [value(by, key, numbers) for by, _, _ in question.order]
@@ -94,6 +94,21 @@ def unprotected(
         return answers
     rows = [tuple(Estimate(part) for part in answer) for answer in answers]
     return [tuple(each.value for each in row) for row in run_steps(rows, question.after.steps)]
+
+
+def _with_margins(
+    question: Question, groups: Mapping[Key, list[Mapping[str, Any]]]
+) -> list[tuple[Key, list[Mapping[str, Any]]]]:
+    """The groups; with GROUPING SETS those of each set, and after the keys whether they are added up."""
+    if not question.sets:
+        return list(groups.items())
+    found: dict[Key, list[Mapping[str, Any]]] = {}
+    for kept in question.sets:
+        for key, rows in groups.items():
+            part = tuple(each if i in kept else None for i, each in enumerate(key))
+            flags = tuple(int(i not in kept) for i in range(len(key)))
+            found.setdefault((*part, *flags), []).extend(rows)
+    return list(found.items())
 
 
 def _ranked(part: Any, descending: bool, first: bool) -> tuple[int, Any]:

@@ -411,6 +411,26 @@ def test_a_discrete_quantile_of_whole_numbers_is_whole_and_no_median_within_unit
 
 
 AFTERWARDS = {
+    "ROLLUP": "SELECT ward, urgent, COUNT(*), AVG(cost), MEDIAN(age), GROUPING(urgent) AS g FROM visits"
+    " GROUP BY"
+    " ROLLUP (ward, urgent)",
+    "CUBE": "SELECT ward, urgent, SUM(age), GROUPING(ward, urgent) AS g FROM visits GROUP BY CUBE (1,"
+    " urgent) HAVING"
+    " COUNT(*) > 30",
+    "GROUPING SETS": (
+        "SELECT ward, urgent, age > 40 AS old, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward,"
+        " urgent), (old),"
+        " ROLLUP (ward))"
+    ),
+    "a column beside ROLLUP": "SELECT ward, urgent, MAX(cost) FROM visits GROUP BY ward, ROLLUP (urgent)",
+    "a window over ROLLUP": (
+        "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY GROUPING(ward)) AS share FROM visits"
+        " GROUP BY ROLLUP"
+        " (ward)"
+    ),
+    "an outer query over ROLLUP": (
+        "SELECT MAX(n) - MIN(n) AS d FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward))"
+    ),
     "shares": "SELECT ward, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM visits GROUP BY ward",
     "shares within a key": (
         "SELECT ward, urgent, COUNT(*) AS n, n / SUM(COUNT(*)) OVER (PARTITION BY ward) AS share FROM visits"
