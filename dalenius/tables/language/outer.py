@@ -193,10 +193,7 @@ class _Apart:
         group = select.args.get("group")
         self.keys: list[Node] = []
         for each in group.expressions if group is not None else ():
-            if isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets):
-                self.keys += flat(each)
-            else:
-                self.keys.append(self._resolved(each))
+            self.keys += flat(self._resolved(each))
         if group is not None and group.args.get("all"):
             self.keys = [
                 each.unalias()
@@ -242,6 +239,11 @@ class _Apart:
                 column.replace(self.aliases[folded(column.name)].copy())
 
     def _resolved(self, key: Node) -> Node:
+        """What a place or a name of the SELECT list stands for, in sets of keys too."""
+        if isinstance(key, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+            return type(key)(expressions=[self._resolved(each).copy() for each in key.expressions])
+        if isinstance(key, exp.Paren):
+            return self._resolved(key.this)
         if isinstance(key, exp.Literal) and not key.is_string:
             place = whole_of(key)
             if not 1 <= place <= len(self.select.expressions):
