@@ -13,6 +13,8 @@ The outermost SELECT is what is answered privately; everything below it is done 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Collection
 from functools import partial
 
 from sqlglot import ParseError, TokenError, exp, parse, tokenize
@@ -28,7 +30,7 @@ from dalenius.tables.language.queries import Environment, aliases_of, items_of, 
 from dalenius.tables.language.reading import Reader, only
 from dalenius.tables.language.refusals import refuse
 from dalenius.tables.question import Question
-from dalenius.tables.schema import Schema, is_unicode
+from dalenius.tables.schema import Schema, folded, is_unicode
 
 # What sqlglot has to say of statements it cannot parse, we say ourselves, in an error.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -51,15 +53,15 @@ _CLAUSES = (
 def ask(sql: str, schema: Schema, *, keys: Given | None = None, dialect: str = "duckdb") -> Question:
     """The question that a query asks. No data is read, but for public tables that list the groups."""
     try:
-        return question_of(parsed(sql, dialect), schema, keys)
+        return question_of(parsed(sql, dialect, names_in(schema)), schema, keys)
     except RecursionError:
         raise InvalidArgument(
             "The query is nested too deeply.", remedy="Write it with fewer parentheses and subqueries."
         ) from None
 
 
-def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
-    """The one SELECT that a text holds."""
+def parsed(sql: str, dialect: str = "duckdb", names: Collection[str] = ()) -> exp.Select:
+    """The one SELECT that a text holds; `names` are those of columns, which must be quoted if reserved."""
     if not isinstance(sql, str) or len(sql) > _LONGEST or not is_unicode(sql):
         raise InvalidArgument(
             "The query is no text of whole characters, or too long.",
@@ -69,6 +71,10 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
         statements = [each for each in parse(sql, dialect=dialect) if each is not None]
     except (ParseError, TokenError) as error:
         remedy = "Mend it there; a query reads like SELECT ward, COUNT(*) FROM visits GROUP BY ward."
+        words = reserved(sql, names, dialect)
+        if words:
+            quoted = " and ".join(f'"{word}"' for word in words)
+            remedy = f"{' and '.join(words)} cannot stand alone as a name: write {quoted}, in double quotes."
         raise InvalidArgument(_place(error), remedy=remedy) from None
     if len(statements) != 1:
         raise refuse("statement other than one SELECT")
@@ -80,6 +86,30 @@ def parsed(sql: str, dialect: str = "duckdb") -> exp.Select:
     if not isinstance(statement, exp.Select):
         raise refuse("statement other than one SELECT")
     return statement
+
+
+def names_in(schema: Schema) -> set[str]:
+    """The names of all columns and tables."""
+    return {name for table in schema.tables for name in (table.name, *table.columns)}
+
+
+def reserved(sql: str, names: Collection[str], dialect: str) -> list[str]:
+    """The names that a query uses without quotes and that are words of SQL."""
+    bare = {folded(word) for word in re.findall(r"\w+", re.sub(r"\"[^\"]*\"|'[^']*'", " ", sql))}
+    return sorted(name for name in names if folded(name) in bare and not _is_name(name, dialect))
+
+
+def _is_name(word: str, dialect: str) -> bool:
+    """Whether a word is read as the name of a column wherever one may stand."""
+    text = f"SELECT {word}, AVG({word}) FROM t WHERE {word} > 3 GROUP BY {word} ORDER BY {word}, x"
+    try:
+        (statement,) = parse(text, dialect=dialect)
+    except (ParseError, TokenError, ValueError):
+        return False
+    return (
+        statement is not None
+        and len([each for each in statement.find_all(exp.Column) if each.name == word]) == 5
+    )
 
 
 def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:

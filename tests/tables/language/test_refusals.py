@@ -8,8 +8,10 @@ import pytest
 from language.hospital import hospital, unprotected
 
 from dalenius.errors import InvalidArgument, Unsupported
+from dalenius.privacy.unit import Unit
 from dalenius.tables.language.parsing import ask
 from dalenius.tables.language.refusals import REFUSALS, Refusal
+from dalenius.tables.schema import Private, Schema
 
 OTHERS = {
     "two statements": "SELECT COUNT(*) FROM visits; DROP TABLE visits",
@@ -185,3 +187,16 @@ def test_the_documentation_lists_every_refusal() -> None:
         each.clause for each in REFUSALS.values() if each.clause not in page or each.rewrite not in page
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("word", ["case", "limit", "into", "from", "using", "when"])
+def test_a_reserved_word_as_a_column_is_told_to_be_quoted(word: str) -> None:
+    columns = {"id": "integer", word: "integer", "day": "date", "x": "real"}
+    schema = Schema((Private("t", columns, Unit("person", column="id")),))
+    with pytest.raises(InvalidArgument) as caught:
+        ask(f"SELECT {word}, AVG({word}) FROM t GROUP BY {word} ORDER BY {word}, day", schema)
+    assert f'"{word}"' in caught.value.remedy
+    ask(f'SELECT "{word}", AVG("{word}") FROM t GROUP BY "{word}" ORDER BY "{word}"', schema)
+    with pytest.raises(InvalidArgument) as caught:
+        ask("SELECT day, AVG(x FROM t", schema)
+    assert "day" not in caught.value.remedy
