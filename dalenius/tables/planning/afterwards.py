@@ -214,7 +214,10 @@ def _aggregated(kind: str, argument: Formula | None, rows: Sequence[Row]) -> Est
     """An aggregate over rows, of the values that are there."""
     if argument is None:
         return _exact(len(rows))
-    cells = [estimate(argument, (), row) for row in rows]
+    return _of_cells(kind, [estimate(argument, (), row) for row in rows])
+
+
+def _of_cells(kind: str, cells: Sequence[Estimate]) -> Estimate:
     cells = [each for each in cells if each.value is not None]
     if kind in ("count", "count_of", "distinct"):
         return _exact(len({each.value for each in cells}) if kind == "distinct" else len(cells))
@@ -222,12 +225,19 @@ def _aggregated(kind: str, argument: Formula | None, rows: Sequence[Row]) -> Est
         return Estimate(None)
     if kind in ("min", "max") and not isinstance(cells[0].value, int | float):
         return Estimate(_RISING[kind]([each.value for each in cells]))  # type: ignore[misc]
-    lows, values, highs = (
-        [_RISING[kind]([_number(each[end], otherwise) for each in cells])]
-        for end, otherwise in ((1, -math.inf), (0, math.nan), (2, math.inf))
-    )
+    value = _risen(kind, [_number(each.value, math.nan) for each in cells], math.nan)
+    low = _risen(kind, [_number(each.low, -math.inf) for each in cells], -math.inf)
+    high = _risen(kind, [_number(each.high, math.inf) for each in cells], math.inf)
     whole = kind in ("sum", "min", "max") and all(isinstance(each.value, int) for each in cells)
-    return Estimate(round(values[0]) if whole and math.isfinite(values[0]) else values[0], lows[0], highs[0])
+    return Estimate(round(value) if whole and math.isfinite(value) else value, low, high)
+
+
+def _risen(kind: str, values: Sequence[float], otherwise: float) -> float:
+    """The aggregate; where it is beyond all numbers, or of opposite infinities, what says nothing."""
+    try:
+        return _RISING[kind](values)
+    except (OverflowError, ValueError):
+        return otherwise
 
 
 def _number(part: KeyPart, otherwise: float) -> float:
@@ -244,44 +254,68 @@ def _windowed(rows: list[Row], function: Window) -> list[Estimate]:
         marked = [(*rows[i], Estimate(i)) for i in places]
         for by, descending, first in reversed(function.order):
             marked = _ordered(marked, by, descending=descending, first=first)
-        sequence = [int(row[-1].value) for row in marked]  # type: ignore[arg-type]
-        peers = [tuple(_worth(by, rows[i]) for by, _, _ in function.order) for i in sequence]
-        for at, i in enumerate(sequence):
-            found[i] = _at(function, [rows[j] for j in sequence], peers, at)
+        inside = [int(row[-1].value) for row in marked]  # type: ignore[arg-type]
+        partition = _Partition(function, [rows[i] for i in inside])
+        for at, i in enumerate(inside):
+            found[i] = partition.at(at)
     return found
 
 
-def _at(function: Window, rows: Sequence[Row], peers: Sequence[tuple[KeyPart, ...]], at: int) -> Estimate:
-    """A function at a place of its partition."""
-    kind, size = function.kind, len(rows)
-    before = next(i for i, each in enumerate(peers) if each == peers[at])
-    behind = next(i for i in range(at, size) if i + 1 == size or peers[i + 1] != peers[at]) + 1
-    match kind:
-        case "row_number":
-            return _exact(at + 1)
-        case "rank":
-            return _exact(before + 1)
-        case "dense_rank":
-            return _exact(len(dict.fromkeys(peers[: at + 1])))
-        case "percent_rank":
-            return _exact(before / (size - 1) if size > 1 else 0.0)
-        case "cume_dist":
-            return _exact(behind / size)
-        case "ntile":
-            return _exact(_tile(at, size, function.offset))
-        case "lag" | "lead":
-            place = at + (function.offset if kind == "lead" else -function.offset)
-            return _cell(function, rows[place]) if 0 <= place < size else Estimate(None)
-    start, end = _frame(function, at, size, behind)
-    inside = rows[start:end]
-    if kind in _LOOKED:
-        place = {"first_value": 0, "last_value": len(inside) - 1}.get(kind, function.offset - 1)
-        return _cell(function, inside[place]) if 0 <= place < len(inside) else Estimate(None)
-    return _aggregated(kind, function.argument, inside)
+class _Partition:
+    """The rows of one partition in their order, and a function over them."""
 
+    def __init__(self, function: Window, rows: Sequence[Row]) -> None:
+        self.function, self.size = function, len(rows)
+        argument = function.argument
+        self.cells = [Estimate(None)] * len(rows)
+        if argument is not None:
+            self.cells = [estimate(argument, (), row) for row in rows]
+        self.begins: list[int] = []
+        self.dense: list[int] = []
+        self.ends = [0] * len(rows)
+        peers = [tuple(_worth(by, row) for by, _, _ in function.order) for row in rows]
+        for i, peer in enumerate(peers):
+            new = i == 0 or peer != peers[i - 1]
+            self.begins.append(i if new else self.begins[-1])
+            self.dense.append(self.dense[-1] + new if self.dense else 1)
+        for i in reversed(range(len(rows))):
+            last = i + 1 == len(rows) or peers[i + 1] != peers[i]
+            self.ends[i] = i + 1 if last else self.ends[i + 1]
+        self._frames: dict[tuple[int, int], Estimate] = {}
 
-def _cell(function: Window, row: Row) -> Estimate:
-    return Estimate(None) if function.argument is None else estimate(function.argument, (), row)
+    def at(self, at: int) -> Estimate:
+        """The function in one row."""
+        kind, size = self.function.kind, self.size
+        match kind:
+            case "row_number":
+                return _exact(at + 1)
+            case "rank":
+                return _exact(self.begins[at] + 1)
+            case "dense_rank":
+                return _exact(self.dense[at])
+            case "percent_rank":
+                return _exact(self.begins[at] / (size - 1) if size > 1 else 0.0)
+            case "cume_dist":
+                return _exact(self.ends[at] / size)
+            case "ntile":
+                return _exact(_tile(at, size, self.function.offset))
+            case "lag" | "lead":
+                return self._cell(at + (self.function.offset if kind == "lead" else -self.function.offset))
+        start, end = _frame(self.function, at, size, self.ends[at])
+        if kind in _LOOKED:
+            steps = {"first_value": 0, "last_value": end - start - 1}.get(kind, self.function.offset - 1)
+            return self._cell(start + steps) if 0 <= steps < end - start else Estimate(None)
+        if (start, end) not in self._frames:
+            self._frames[start, end] = self._folded(start, end)
+        return self._frames[start, end]
+
+    def _cell(self, place: int) -> Estimate:
+        return self.cells[place] if 0 <= place < self.size else Estimate(None)
+
+    def _folded(self, start: int, end: int) -> Estimate:
+        if self.function.argument is None:
+            return _exact(max(end - start, 0))
+        return _of_cells(self.function.kind, self.cells[start : max(end, start)])
 
 
 def _tile(at: int, size: int, tiles: int) -> int:
