@@ -14,7 +14,7 @@ values, and where it is none of the values, and one of these is NULL. How many t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -202,6 +202,6 @@ def _places(expression: Expression) -> Sequence[int]:
     return sorted(columns_of(expression))
 
 
-def marked(scope: Scope, marks: dict[Node, Expression]) -> Scope:
+def marked(scope: Scope, marks: Mapping[Node, Expression]) -> Scope:
     """The scope in which these have been read."""
     return replace(scope, marks={**scope.marks, **marks})

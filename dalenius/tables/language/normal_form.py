@@ -15,7 +15,7 @@ from dalenius.tables.schema import is_unicode
 def with_text(question: Question) -> Question:
     """The question with its normal form: everything in it but for what users call inner things."""
     keys = None if question.keys is None else [[_plain(part) for part in key] for key in question.keys]
-    form = {
+    form: dict[str, object] = {
         "rows": question.rows.sql,
         "key_names": question.key_names,
         "keys": keys if keys is None or len(keys) <= 100 else _digest(keys),

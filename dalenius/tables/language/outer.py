@@ -188,7 +188,9 @@ class _Apart:
 
     def __init__(self, select: exp.Select) -> None:
         self.select = select
-        self.aliases = {folded(each.alias): each.this for each in select.expressions if each.alias}
+        self.aliases: dict[str, Node] = {
+            folded(each.alias): each.this for each in select.expressions if each.alias
+        }
         self.taken: list[Node] = []
         group = select.args.get("group")
         self.keys: list[Node] = []
@@ -251,7 +253,8 @@ class _Apart:
                     f"There is no column {place}.",
                     remedy=f"Use a place from 1 to {len(self.select.expressions)}.",
                 )
-            return self.select.expressions[place - 1].unalias()
+            item: Node = self.select.expressions[place - 1].unalias()
+            return item
         if isinstance(key, exp.Column) and not key.table and folded(key.name) in self.aliases:
             return self.aliases[folded(key.name)]
         return key

@@ -115,9 +115,9 @@ def _is_name(word: str, dialect: str) -> bool:
 def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:
     """The question that a parsed SELECT asks: of private tables, or of an answer to another SELECT."""
     if has_mode(select):
-        inner, outer = apart(select)
+        below, outer = apart(select)
         mode = partial(mode_question, read=partial(question_of, schema=schema, given=given))
-        return outer_question(inner, outer, schema, mode)
+        return outer_question(below, outer, schema, mode)
     if is_windowed(select):
         return outer_question(*apart(select), schema, partial(question_of, schema=schema, given=given))
     inner = answer_below(select)

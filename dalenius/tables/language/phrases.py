@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from dalenius.tables.language.expressions import Expression, call, case, literal
+from dalenius.tables.language.expressions import Expression, Literal, call, case, literal
 from dalenius.tables.language.reading import HANDLERS, Node, Reader, only, text_of, unknown, whole_of
 from dalenius.tables.language.refusals import refuse
 
@@ -51,7 +51,7 @@ def _right(reader: Reader, node: Node) -> Expression:
 
 
 def _below(size: Expression) -> bool:
-    return isinstance(getattr(size, "value", None), int) and size.value < 0  # type: ignore[union-attr]
+    return isinstance(size, Literal) and isinstance(size.value, int) and size.value < 0
 
 
 def _from_end(value: Expression, negative: Expression) -> Expression:

@@ -355,7 +355,8 @@ def _asked(
     select: exp.Select, relation: Relation, scope: Scope, environment: Environment
 ) -> tuple[Relation, Scope]:
     """The rows beside what IN and EXISTS ask for, and the scope in which these have been read."""
-    where, marks = select.args.get("where"), {}
+    where = select.args.get("where")
+    marks: dict[Node, Expression] = {}
     alone = asked_alone(where)
     parts = [where, *select.expressions, select.args.get("group")]
     for node in dict.fromkeys(each for part in parts for each in memberships(part)):

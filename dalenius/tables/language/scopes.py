@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.expressions import Expression
 from dalenius.tables.schema import folded
@@ -25,7 +27,7 @@ class Scope:
     """The columns that are to be seen at some place of a query."""
 
     entries: tuple[Entry, ...]
-    marks: Mapping[object, Expression] = field(default_factory=dict)
+    marks: Mapping[exp.Expr, Expression] = field(default_factory=dict)
     """What IN and EXISTS of subqueries, by their nodes, have been read as."""
     padded: frozenset[int] = frozenset()
     """Places of the columns that are NULL in rows of a public table without a match, which are left out."""

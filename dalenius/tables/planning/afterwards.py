@@ -175,10 +175,17 @@ def _worth(formula: Formula, row: Row) -> KeyPart:
 
 
 def _ordered(rows: list[Row], by: Formula, *, descending: bool, first: bool) -> list[Row]:
-    """Stable; NULL at the end that was asked for."""
-    empty = [row for row in rows if _worth(by, row) is None]
-    rest = [row for row in rows if _worth(by, row) is not None]
-    rest.sort(key=lambda row: _place(_worth(by, row)), reverse=descending)
+    """The rows in the order of a formula."""
+    values = [_worth(by, row) for row in rows]
+    places = _ranked(list(range(len(rows))), values, descending=descending, first=first)
+    return [rows[i] for i in places]
+
+
+def _ranked(places: list[int], values: Sequence[KeyPart], *, descending: bool, first: bool) -> list[int]:
+    """Places in the order of their values: stable, NULL at the end that was asked for."""
+    empty = [i for i in places if values[i] is None]
+    rest = [i for i in places if values[i] is not None]
+    rest.sort(key=lambda i: _place(values[i]), reverse=descending)
     return empty + rest if first else rest + empty
 
 
@@ -224,7 +231,8 @@ def _of_cells(kind: str, cells: Sequence[Estimate]) -> Estimate:
     if not cells:
         return Estimate(None)
     if kind in ("min", "max") and not isinstance(cells[0].value, int | float):
-        return Estimate(_RISING[kind]([each.value for each in cells]))  # type: ignore[misc]
+        ends = sorted((each.value for each in cells), key=_place)
+        return Estimate(ends[0 if kind == "min" else -1])
     value = _risen(kind, [_number(each.value, math.nan) for each in cells], math.nan)
     low = _risen(kind, [_number(each.low, -math.inf) for each in cells], -math.inf)
     high = _risen(kind, [_number(each.high, math.inf) for each in cells], math.inf)
@@ -251,10 +259,9 @@ def _windowed(rows: list[Row], function: Window) -> list[Estimate]:
         groups.setdefault(tuple(_worth(each, row) for each in function.partition), []).append(i)
     found = [Estimate(None)] * len(rows)
     for places in groups.values():
-        marked = [(*rows[i], Estimate(i)) for i in places]
+        inside = places
         for by, descending, first in reversed(function.order):
-            marked = _ordered(marked, by, descending=descending, first=first)
-        inside = [int(row[-1].value) for row in marked]  # type: ignore[arg-type]
+            inside = _ranked(inside, [_worth(by, row) for row in rows], descending=descending, first=first)
         partition = _Partition(function, [rows[i] for i in inside])
         for at, i in enumerate(inside):
             found[i] = partition.at(at)
