@@ -232,6 +232,8 @@ class _Apart:
                 group.set("all", None)
                 group.set("expressions", [each.copy() for each in self.keys])
         self._check(inner)
+        if any(map(_has_window, self.taken)):
+            raise refuse("window in a grouped or outermost SELECT", "inside an aggregate")
         return inner, outer
 
     def _check(self, inner: exp.Select) -> None:

@@ -21,6 +21,7 @@ from sqlglot import ParseError, TokenError, exp, parse, tokenize
 
 from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.aggregating import Grouping, has_aggregate
+from dalenius.tables.language.beliefs import is_part
 from dalenius.tables.language.grouping_sets import has_sets
 from dalenius.tables.language.modes import has_mode, mode_question
 from dalenius.tables.language.outer import answer_below, apart, is_distinct, is_windowed, outer_question
@@ -112,30 +113,35 @@ def _is_name(word: str, dialect: str) -> bool:
     )
 
 
-def question_of(select: exp.Select, schema: Schema, given: Given | None = None) -> Question:
-    """The question that a parsed SELECT asks: of private tables, or of an answer to another SELECT."""
+def question_of(
+    select: exp.Select, schema: Schema, given: Given | None = None, *, below: bool = False
+) -> Question:
+    """The question that a parsed SELECT asks: of private tables, or of an answer to another SELECT.
+
+    `below` says that it is the answer which another SELECT reads.
+    """
+    read = partial(question_of, schema=schema, given=given, below=below)
     if has_mode(select):
-        below, outer = apart(select)
-        mode = partial(mode_question, read=partial(question_of, schema=schema, given=given))
-        return outer_question(below, outer, schema, mode)
+        answer, outer = apart(select)
+        return outer_question(answer, outer, schema, partial(mode_question, read=read))
     if is_windowed(select):
-        return outer_question(*apart(select), schema, partial(question_of, schema=schema, given=given))
+        return outer_question(*apart(select), schema, read)
     inner = answer_below(select)
     if inner is None:
-        return _question(select, schema, given)
+        return _question(select, schema, given, below=below)
     try:
-        return _question(select, schema, given)
+        return _question(select, schema, given, below=below)
     except Unsupported as error:
         refused = error
     # What is below is perhaps no relation of rows that belong to units each, but an answer.
     try:
-        return outer_question(inner, select, schema, partial(question_of, schema=schema, given=given))
+        return outer_question(inner, select, schema, partial(read, below=True))
     except Unsupported as error:
-        mixed = refused.problem.startswith(_MIXED) and not error.problem.startswith("GROUP BY the unit")
-        raise (error if mixed else refused) from None
+        units = error.problem.startswith(("GROUP BY the unit", "GROUP BY without the unit"))
+        raise (error if refused.problem.startswith(_MIXED) and not units else refused) from None
 
 
-def _question(select: exp.Select, schema: Schema, given: Given | None) -> Question:
+def _question(select: exp.Select, schema: Schema, given: Given | None, *, below: bool) -> Question:
     """The question that a SELECT of private tables asks."""
     if select.args.get("qualify") or select.args.get("windows"):
         raise refuse("window in a grouped or outermost SELECT")
@@ -153,6 +159,9 @@ def _question(select: exp.Select, schema: Schema, given: Given | None) -> Questi
     nodes = [node for _, node in items] if distinct else [*sets[0]] if sets else key_nodes(select, scope)
     nodes += [node for each in sets for node in each]
     keys = list(dict.fromkeys(rows.read(node) for node in nodes))
+    if below and any(is_part(relation, key) for key in keys):
+        # Groups of a part of the unit are rarely large enough to be shown: units were meant.
+        raise refuse("GROUP BY without the unit in a subquery")
     grouping = Grouping(rows, keys, fields=relation.facts.fields)
     kept = tuple(tuple(dict.fromkeys(keys.index(rows.read(node)) for node in each)) for each in sets)
     return Outermost(select, schema, relation, grouping, items, scope.padded, kept).question(given)
