@@ -27,9 +27,10 @@ from dalenius.tables.language.modes import has_mode, mode_question
 from dalenius.tables.language.outer import answer_below, apart, is_distinct, is_windowed, outer_question
 from dalenius.tables.language.outermost import Outermost
 from dalenius.tables.language.public_keys import Given
-from dalenius.tables.language.queries import Environment, aliases_of, items_of, key_nodes, key_sets, read_from
+from dalenius.tables.language.queries import Environment, read_from
 from dalenius.tables.language.reading import Reader, only
 from dalenius.tables.language.refusals import refuse
+from dalenius.tables.language.select_lists import aliases_of, items_of, key_nodes, key_sets
 from dalenius.tables.question import Question
 from dalenius.tables.schema import Schema, folded, is_unicode
 
