@@ -1,4 +1,4 @@
-"""SELECTs over an answer, read: windows over groups are taken apart into an answer and what is made of it."""
+"""SELECTs over an answer, read into the question that it answers and the steps that follow."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.afterwards import answered, sorted_by, steps_of
-from dalenius.tables.language.aggregating import is_aggregate, name_of
-from dalenius.tables.language.grouping_sets import flat
+from dalenius.tables.language.grouped_windows import ANSWER, aggregated, has_window
 from dalenius.tables.language.normal_form import with_text
 from dalenius.tables.language.queries import Environment, read_query
 from dalenius.tables.language.reading import Node, only, whole_of
@@ -18,16 +17,14 @@ from dalenius.tables.language.refusals import refuse
 from dalenius.tables.question import After, Named, Question
 from dalenius.tables.schema import Schema, folded
 
-_ANSWER = "answer"
 
-
-def is_distinct(select: exp.Select, *, aggregated: bool) -> bool:
+def is_distinct(select: exp.Select, *, grouped: bool) -> bool:
     """Whether SELECT DISTINCT asks for the values there are; of groups, it changes nothing."""
     clause = select.args.get("distinct")
     if clause is None:
         return False
     only(clause)
-    if aggregated or select.args.get("group"):
+    if grouped or select.args.get("group"):
         raise refuse("SELECT DISTINCT of an answer")
     return True
 
@@ -35,8 +32,8 @@ def is_distinct(select: exp.Select, *, aggregated: bool) -> bool:
 def is_windowed(select: exp.Select) -> bool:
     """Whether windows are asked for over the groups of an answer."""
     over = [*select.expressions, select.args.get("qualify"), select.args.get("order")]
-    windowed = any(_has_window(each) for each in over if each is not None)
-    grouped = select.args.get("group") or any(_aggregated(each) for each in select.expressions)
+    windowed = any(has_window(each) for each in over if each is not None)
+    grouped = select.args.get("group") or any(aggregated(each) for each in select.expressions)
     return windowed and bool(grouped)
 
 
@@ -59,7 +56,7 @@ def answer_below(select: exp.Select) -> exp.Select | None:
 
 
 def _is_answer(select: exp.Select, named: dict[str, Node]) -> bool:
-    if any(map(_aggregated, select.expressions)):
+    if any(map(aggregated, select.expressions)):
         return True
     source = select.args.get("from_")
     below = source.this if source is not None else None
@@ -96,15 +93,17 @@ def outer_question(
     question = read(inner)
     below = answered(_renamed(outer, question.columns))
     select, source = outer.copy(), outer.args["from_"].this
-    name = source.alias or (source.name if isinstance(source, exp.Table) else _ANSWER) or _ANSWER
+    name = source.alias or (source.name if isinstance(source, exp.Table) else ANSWER) or ANSWER
     alias = source.args.get("alias")
     columns = alias.args.get("columns") if alias is not None else None
-    table = exp.Table(this=exp.to_identifier(_ANSWER, quoted=True))
+    table = exp.Table(this=exp.to_identifier(ANSWER, quoted=True))
     table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=columns))
     select.set("from_", exp.From(this=table))
     select.set("with_", None)
+    if isinstance(source, exp.Table):
+        _scalars(select, source.name)
     order, limit, offset = _order(select), *_ends(select)
-    relation = read_query(select, Environment(schema, {_ANSWER: below}))
+    relation = read_query(select, Environment(schema, {ANSWER: below}))
     fields = relation.facts.fields
     kept = len(fields) - len(order)
     steps = (*steps_of(relation, below), *sorted_by(len(fields), kept, order, limit, offset))
@@ -114,6 +113,42 @@ def outer_question(
     ]
     earlier = () if question.after is None else question.after.steps
     return with_text(replace(question, after=After((*earlier, *steps), tuple(named))))
+
+
+def _scalars(select: exp.Select, name: str) -> None:
+    """Read (SELECT SUM(n) FROM c) over the answer c as SUM(n) OVER (), and WHERE after it."""
+    found = [each for each in select.find_all(exp.Subquery) if _is_scalar(each, name)]
+    plain = not any(select.args.get(each) for each in ("group", "distinct", "qualify", "windows"))
+    if not found or not plain or any(map(has_window, select.expressions)):
+        return
+    for each in found:
+        value = each.this.expressions[0].unalias().copy()
+        for aggregate in list(value.find_all(exp.AggFunc)):
+            window = exp.Window(this=aggregate.copy())
+            value = window if aggregate is value else value
+            aggregate.replace(window)
+        each.replace(exp.Paren(this=value))
+    where = select.args.get("where")
+    if where is not None:
+        select.set("qualify", exp.Qualify(this=where.this))
+        select.set("where", None)
+
+
+def _is_scalar(node: exp.Subquery, name: str) -> bool:
+    """Whether it is one aggregate of the whole of an answer."""
+    inner = node.this
+    if (
+        not isinstance(inner, exp.Select)
+        or len(inner.expressions) != 1
+        or not aggregated(inner.expressions[0])
+    ):
+        return False
+    source = inner.args.get("from_")
+    alone = all(not value for key, value in inner.args.items() if key not in ("expressions", "from_"))
+    named = (
+        source is not None and isinstance(source.this, exp.Table) and folded(source.this.name) == folded(name)
+    )
+    return alone and named
 
 
 def _renamed(outer: exp.Select, columns: tuple[Named, ...]) -> tuple[Named, ...]:
@@ -176,127 +211,3 @@ def _ends(select: exp.Select) -> tuple[int | None, int]:
         found.append(None if clause is None else max(0, whole_of(clause.expression)))
         select.set(name, None)
     return found[0], found[1] or 0
-
-
-def apart(select: exp.Select) -> tuple[exp.Select, exp.Select]:
-    """A grouped SELECT with windows as the answer that they are over, and a SELECT over that."""
-    return _Apart(select).both()
-
-
-class _Apart:
-    """A grouped SELECT with windows, being taken apart."""
-
-    def __init__(self, select: exp.Select) -> None:
-        self.select = select
-        self.aliases: dict[str, Node] = {
-            folded(each.alias): each.this for each in select.expressions if each.alias
-        }
-        self.taken: list[Node] = []
-        group = select.args.get("group")
-        self.keys: list[Node] = []
-        for each in group.expressions if group is not None else ():
-            self.keys += flat(self._resolved(each))
-        if group is not None and group.args.get("all"):
-            self.keys = [
-                each.unalias()
-                for each in select.expressions
-                if not _aggregated(each) and not _has_window(each)
-            ]
-
-    def both(self) -> tuple[exp.Select, exp.Select]:
-        """The inner and the outer SELECT."""
-        outer = exp.Select(
-            expressions=[
-                exp.alias_(self._over(each.unalias()), each.alias or name_of(each), quoted=True)
-                for each in self.select.expressions
-            ],
-            from_=exp.From(this=exp.Table(this=exp.to_identifier(_ANSWER, quoted=True))),
-        )
-        for name in ("qualify", "order", "windows", "limit", "offset", "distinct"):
-            clause = self.select.args.get(name)
-            if clause is not None:
-                clause = [self._over(each) for each in clause] if name == "windows" else self._over(clause)
-                outer.set(name, clause)
-        inner = self.select.copy()
-        for name in ("qualify", "order", "windows", "limit", "offset", "distinct"):
-            inner.set(name, None)
-        inner.set(
-            "expressions",
-            [exp.alias_(each.copy(), f"c{i}", quoted=True) for i, each in enumerate(self.taken)],
-        )
-        group = inner.args.get("group")
-        if group is not None:
-            # Places and names of the SELECT list are another list's now.
-            group.set("expressions", [self._resolved(each).copy() for each in group.expressions])
-            if group.args.get("all"):
-                group.set("all", None)
-                group.set("expressions", [each.copy() for each in self.keys])
-        self._check(inner)
-        if any(map(_has_window, self.taken)):
-            raise refuse("window in a grouped or outermost SELECT", "inside an aggregate")
-        return inner, outer
-
-    def _check(self, inner: exp.Select) -> None:
-        having = inner.args.get("having")
-        for column in having.find_all(exp.Column) if having is not None else ():
-            if not column.table and folded(column.name) in self.aliases:
-                column.replace(self.aliases[folded(column.name)].copy())
-
-    def _resolved(self, key: Node) -> Node:
-        """What a place or a name of the SELECT list stands for, in sets of keys too."""
-        if isinstance(key, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-            return type(key)(expressions=[self._resolved(each).copy() for each in key.expressions])
-        if isinstance(key, exp.Paren):
-            return self._resolved(key.this)
-        if isinstance(key, exp.Literal) and not key.is_string:
-            place = whole_of(key)
-            if not 1 <= place <= len(self.select.expressions):
-                raise InvalidArgument(
-                    f"There is no column {place}.",
-                    remedy=f"Use a place from 1 to {len(self.select.expressions)}.",
-                )
-            item: Node = self.select.expressions[place - 1].unalias()
-            return item
-        if isinstance(key, exp.Column) and not key.table and folded(key.name) in self.aliases:
-            return self.aliases[folded(key.name)]
-        return key
-
-    def _over(self, node: Node, *, called: bool = False) -> Node:
-        """The node over the columns of the inner SELECT; `called` is the function that a window calls."""
-        if not called and (
-            is_aggregate(node) or isinstance(node, exp.Grouping | exp.GroupingId) or node in self.keys
-        ):
-            return self._column(node)
-        if isinstance(node, exp.Column) and not node.table and folded(node.name) in self.aliases:
-            inner = self.aliases[folded(node.name)]
-            if inner != node:
-                return self._over(inner)
-        copy = node.copy()
-        for name, value in node.args.items():
-            if isinstance(value, exp.Expr):
-                copy.set(name, self._over(value, called=isinstance(node, exp.Window) and name == "this"))
-            elif isinstance(value, list):
-                copy.set(name, [self._over(e) if isinstance(e, exp.Expr) else e for e in value])
-        return copy
-
-    def _column(self, node: Node) -> Node:
-        if node not in self.taken:
-            self.taken.append(node)
-        return exp.column(exp.to_identifier(f"c{self.taken.index(node)}", quoted=True))
-
-
-def _has_window(node: Node) -> bool:
-    if isinstance(node, exp.Window):
-        return True
-    return not isinstance(node, exp.Query) and any(map(_has_window, node.iter_expressions()))
-
-
-def _aggregated(node: Node) -> bool:
-    """Whether there is an aggregate in it, inside of windows too, that is not a window's own function."""
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        own = node.this
-        parts = [*own.iter_expressions(), *(each for each in node.iter_expressions() if each is not own)]
-        return any(map(_aggregated, parts))
-    return is_aggregate(node) or any(map(_aggregated, node.iter_expressions()))

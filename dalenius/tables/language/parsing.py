@@ -22,9 +22,10 @@ from sqlglot import ParseError, TokenError, exp, parse, tokenize
 from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.aggregating import Grouping, has_aggregate
 from dalenius.tables.language.beliefs import is_part
+from dalenius.tables.language.grouped_windows import apart
 from dalenius.tables.language.grouping_sets import has_sets
 from dalenius.tables.language.modes import has_mode, mode_question
-from dalenius.tables.language.outer import answer_below, apart, is_distinct, is_windowed, outer_question
+from dalenius.tables.language.outer import answer_below, is_distinct, is_windowed, outer_question
 from dalenius.tables.language.outermost import Outermost
 from dalenius.tables.language.public_keys import Given
 from dalenius.tables.language.queries import Environment, read_from
@@ -152,7 +153,7 @@ def _question(select: exp.Select, schema: Schema, given: Given | None, *, below:
         raise refuse("query without a private table")
     items = items_of(select, scope)
     aggregated = any(has_aggregate(node) for _, node in items)
-    distinct = is_distinct(select, aggregated=aggregated)
+    distinct = is_distinct(select, grouped=aggregated)
     if not select.args.get("group") and not aggregated and not distinct:
         raise refuse("SELECT of rows")
     rows = Reader(scope, aliases_of(select))

@@ -470,6 +470,11 @@ AFTERWARDS = {
         " GROUP BY"
         " ALL) GROUP BY k HAVING COUNT(*) > 1"
     ),
+    "a number of the whole answer": (
+        "WITH c AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) SELECT ward, n / (SELECT SUM(n)"
+        " FROM c) AS"
+        " share FROM c WHERE n > (SELECT AVG(n) - 1 FROM c) AND ward > 'A' ORDER BY share, ward"
+    ),
     "CTEs in a row": (
         "WITH a AS (SELECT ward, urgent, COUNT(*) AS n FROM visits GROUP BY ward, urgent), b (w, t) AS"
         " (SELECT ward,"
