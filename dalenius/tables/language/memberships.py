@@ -136,6 +136,7 @@ def _pair(equal: exp.EQ, outer: Reader, inner: Reader) -> Pair:
 
 def joined(source: Relation, inside: Inside, node: Node, kind: JoinKind) -> tuple[Relation, Expression]:
     """The rows beside those of the subquery that hold the same values, and whether there are any."""
+    inside = _by_columns(inside)
     keys = [here for _, here in inside.pairs]
     private = not inside.relation.facts.public
     if not keys or (private and source.facts.public):
@@ -152,6 +153,17 @@ def joined(source: Relation, inside: Inside, node: Node, kind: JoinKind) -> tupl
     condition = call("and", *equal) if len(equal) > 1 else equal[0]
     relation = (join_unit if private else join_public)(source, held, condition, kind)
     return relation, call("not", call("is_null", Column(width + len(keys), "integer")))
+
+
+def _by_columns(inside: Inside) -> Inside:
+    """What is equal to something without columns is a condition on the rows inside, not on pairs."""
+    relation, pairs = inside.relation, []
+    for there, here in inside.pairs:
+        if columns_of(there):
+            pairs.append((there, here))
+        else:
+            relation = keep(relation, call("equal", here, there))
+    return Inside(relation, tuple(pairs))
 
 
 def with_null(source: Relation, inside: Inside, hit: Expression) -> tuple[Relation, Expression]:

@@ -264,6 +264,11 @@ CLAUSES = {
         "SELECT COUNT(*) FROM each_row AS e WHERE ward IN (SELECT ward FROM wards) AND age NOT IN (SELECT"
         " length(ward) FROM wards) AND NOT EXISTS (SELECT 1 FROM wards w WHERE w.region = e.ward)"
     ),
+    "each row a unit, IN of several columns": (
+        "SELECT COUNT(*) FROM each_row WHERE (ward, 'north') IN (SELECT ward, region FROM wards UNION ALL"
+        " SELECT"
+        " ward, 'south' FROM wards)"
+    ),
     "pairs of numbers": (
         "SELECT ward, CORR(age, cost), COVAR_POP(age, cost), COVAR_SAMP(cost, age), REGR_SLOPE(cost, age),"
         " REGR_INTERCEPT(cost, age), REGR_R2(cost, age), REGR_COUNT(cost, age), REGR_AVGX(cost, age),"
