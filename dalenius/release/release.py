@@ -71,18 +71,18 @@ class Release:
 
     @property
     def value(self) -> Any:
-        """The number, where there is but one; else the first measure as an array."""
-        return self._read(self.measures[0])
+        """The number, where there is but one; else the first measure, or the first column, as an array."""
+        return self._read(self._first)
 
     @property
     def low(self) -> Any:
         """The lower end of the error bar of `value`; None where there is none."""
-        return self._read(f"{self.measures[0]}_low")
+        return self._read(f"{self._first}_low")
 
     @property
     def high(self) -> Any:
         """The upper end of the error bar of `value`; None where there is none."""
-        return self._read(f"{self.measures[0]}_high")
+        return self._read(f"{self._first}_high")
 
     @property
     def beside(self) -> frozenset[str]:
@@ -120,6 +120,11 @@ class Release:
                 remedy=f"Name one of these: {', '.join(self.columns)}.",
             )
         return np.array(self.columns[column])
+
+    @property
+    def _first(self) -> str:
+        """The first measure; the first column where nothing was measured."""
+        return next(iter((*self.measures, *self.columns)))
 
     def _read(self, column: str) -> Any:
         if column not in self.columns:

@@ -51,6 +51,92 @@ class Output:
 
     name: str
     formula: Formula
+    type: str = "null"
+    """Of its values, as `expressions` has it."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows of an answer for which a condition holds."""
+
+    condition: Formula
+
+
+@dataclass(frozen=True)
+class Shown:
+    """New columns from those of one row."""
+
+    formulas: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A function over the rows of an answer near a row: see `relations.Over`."""
+
+    kind: str
+    argument: Formula | None = None
+    partition: tuple[Formula, ...] = ()
+    order: tuple[tuple[Formula, bool, bool], ...] = ()
+    rows: tuple[str, str] | None = None
+    offset: int = 1
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The columns there are, and one more for each function."""
+
+    functions: tuple[Window, ...]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """An aggregate over rows of an answer: count, count_of, sum, avg, min, max, median, distinct, arg_max."""
+
+    kind: str
+    argument: Formula | None = None
+    by: Formula | None = None
+    """Of arg_max: the argument where this is largest."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A row for each value of the keys: first the keys, then the aggregates."""
+
+    keys: tuple[Formula, ...]
+    folds: tuple[Folded, ...]
+
+
+@dataclass(frozen=True)
+class Unique:
+    """Each different row once."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Rows in an order, and some of them."""
+
+    order: tuple[tuple[Formula, bool, bool], ...]
+    limit: int | None = None
+    offset: int = 0
+
+
+Step = Chosen | Shown | Windows | Grouped | Unique | Sorted
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column with its type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class After:
+    """What is computed from a released answer, and the columns there are in the end."""
+
+    steps: tuple[Step, ...]
+    columns: tuple[Named, ...]
 
 
 @dataclass(frozen=True)
@@ -79,3 +165,14 @@ class Question:
     never_null: tuple[bool, ...] = ()
     """Whether each value of the rows is there in every row; () where nothing is known. Where it is wrong, it
     costs accuracy, never privacy."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """Which keys each set of GROUPING SETS keeps, by their places; () where every group has all keys."""
+    after: After | None = None
+    """What is computed from the answer once it is released: post-processing, which costs nothing."""
+
+    @property
+    def columns(self) -> tuple[Named, ...]:
+        """The columns of the answer."""
+        if self.after is not None:
+            return self.after.columns
+        return tuple(Named(each.name, each.type) for each in self.outputs)

@@ -119,6 +119,11 @@ NUMERIC = (
     "floor(cost / 10)",
     "nullif(age, 0)",
     "round(cost)",
+    "CAST(cost AS TINYINT)",
+    "CAST(cost AS DECIMAL(6, 1))",
+    "CAST(cost AS FLOAT)",
+    "strpos(ward, 'A')",
+    "asin(age)",
 )
 KEYS = (
     "ward",
@@ -132,6 +137,9 @@ KEYS = (
     "CASE WHEN cost > 0 THEN 'paid' ELSE 'free' END",
     "coalesce(ward, 'none')",
     "cost",
+    "lpad(ward, 2, 'x')",
+    "left(ward, -1)",
+    "last_day(day)",
 )
 CONDITIONS = (
     "age > 18",
@@ -144,6 +152,8 @@ CONDITIONS = (
     "day >= DATE '2024-02-01'",
     "age > 3 AND (cost < 10 OR ward = 'B')",
     "cost <> cost",
+    "ward NOT IN (SELECT ward FROM floors WHERE floor > 2)",
+    "regexp_matches(ward, '^A|.$')",
 )
 AGGREGATES = (
     "COUNT(*)",
@@ -159,6 +169,13 @@ AGGREGATES = (
     "COUNT(DISTINCT patient)",
     "SUM({x}) / COUNT(*)",
     "SUM({x}) + 2 * COUNT({x})",
+    "CORR({x}, age)",
+    "COVAR_POP({x}, cost)",
+    "REGR_SLOPE(cost, {x})",
+    "MIN(day)",
+    "MAX(day)",
+    "QUANTILE_DISC({x}, 0.3)",
+    "COUNT(DISTINCT (ward, age))",
 )
 SOURCES = {
     "plain": "visits",
@@ -178,6 +195,21 @@ SOURCES = {
     "per unit": "(SELECT patient, max(ward) AS ward, count(*) AS age, sum(cost) AS cost, min(day) AS day"
     " FROM visits GROUP BY patient) AS p",
     "distinct": "(SELECT DISTINCT patient, ward, age, cost, day FROM visits) AS d",
+    "in a public table": "(SELECT * FROM visits WHERE ward IN (SELECT ward FROM floors WHERE floor > 1)) AS"
+    " s",
+    "in of the unit": "(SELECT * FROM visits WHERE patient NOT IN (SELECT patient FROM labs WHERE result > 0)"
+    " OR age > 18) AS s",
+    "exists": "(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM labs AS l WHERE l.patient = v.patient"
+    " AND"
+    " l.result = v.cost AND l.result < 9) OR NOT EXISTS (SELECT 1 FROM floors AS f WHERE f.ward = v.ward))"
+    " AS e",
+    "semi": "(SELECT * FROM visits SEMI JOIN labs ON visits.patient = labs.patient AND result IS NOT NULL)"
+    " AS s",
+    "anti": "(SELECT * FROM visits ANTI JOIN floors USING (ward)) AS a",
+    "right": "(SELECT v.patient, v.ward, v.age, l.result AS cost, v.day FROM labs AS l RIGHT JOIN visits AS"
+    " v ON"
+    " v.patient = l.patient AND l.result > v.cost) AS r",
+    "natural": "(SELECT patient, ward, floor AS age, cost, day FROM visits NATURAL JOIN floors) AS n",
     "nested": "(SELECT patient, upper(ward) AS ward, age, cost, day FROM"
     " (SELECT patient, age AS cost, cost AS age, ward, day FROM visits) AS i WHERE age > 0) AS o",
     "named": "visits2",
@@ -200,7 +232,26 @@ def random_query(random: Random) -> str:
     text = f"{WITH if kind == 'named' else ''}SELECT {', '.join(columns)} FROM {source}"
     if random.random() < 0.4:
         text += f" WHERE {random.choice(CONDITIONS)}"
-    if keys:
-        by_place = [f"{i + 1}" for i in range(len(keys))]
-        text += f" GROUP BY {', '.join(random.choice((keys, by_place)))}"
-    return text
+    if not keys:
+        return text
+    by_place = [f"{i + 1}" for i in range(len(keys))]
+    listed = ", ".join(random.choice((keys, by_place)))
+    if random.random() < 0.3 and not any("DISTINCT" in one or "patient" in one for one in asked):
+        sets = random.choice(("ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())"))
+        listed = sets.format(", ".join(by_place))
+    return _afterwards(f"{text} GROUP BY {listed}", random)
+
+
+def _afterwards(text: str, random: Random) -> str:
+    """The query, or one over its answer: all of it costs the same."""
+    return random.choice(
+        (
+            text,
+            text,
+            text,
+            f"{text} HAVING COUNT(*) > 3 ORDER BY 1 LIMIT 2",
+            f"{text} QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) < 3",
+            f"SELECT a0, COUNT(*) OVER (), LAG(k0) OVER (ORDER BY a0) FROM ({text}) WHERE a0 IS NOT NULL",
+            f"SELECT COUNT(*), MIN(a0) FROM ({text}) GROUP BY k0 ORDER BY 1",
+        )
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -486,3 +487,42 @@ def test_a_question_longer_than_a_note_is_answered(visits: str) -> None:
     table.sql(f"SELECT COUNT(*) AS visits FROM visits WHERE {clauses}", epsilon=1, by="ana")
     note = table.account.entries()[1].fields["note"]
     assert len(note) == 2000 and note.startswith("SELECT COUNT(*)") and note.endswith("…")
+
+
+def test_new_questions_have_answers_near_the_truth(visits: str) -> None:
+    """With next to no noise: pairs, dates, margins, shares, membership and what is there at all."""
+    table = opened(visits, budget=dp.Budget(epsilon=10**5, delta=1e-6), ranges={"age": (20, 70)})
+    asked = {
+        "SELECT CORR(age, age + 1) AS r FROM visits": 1.0,
+        "SELECT REGR_SLOPE(age * 2, age) AS r FROM visits": 2.0,
+        "SELECT COUNT(DISTINCT (ward, age)) AS n FROM visits": 150,
+        "SELECT COUNT(*) AS n FROM visits WHERE regexp_matches(ward, '[AB]')": 4000,
+        "SELECT COUNT(*) AS n FROM visits WHERE patient_id IN (SELECT patient_id FROM visits WHERE age >"
+        " 68)": 120,
+    }
+    for query, truth in asked.items():
+        release = table.sql(query, epsilon=3000, bounds=Bounds(rows=6, pairs=6))
+        assert release.value == pytest.approx(truth, rel=0.05), query
+        assert release.low <= truth * (1 + 1e-9) and release.high >= truth * (1 - 1e-9), query
+    shares = table.sql(
+        "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM visits GROUP BY ward", epsilon=1000
+    )
+    assert sum(shares["share"]) == pytest.approx(1) and shares.measures == ("share",)
+    rolled = table.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)", epsilon=1000)
+    assert rolled.columns["ward"] == ("A", "B", "C", None)
+    assert rolled["n"][3] == pytest.approx(rolled["n"][:3].sum(), abs=2) and rolled["n_high"][3] == float(
+        "inf"
+    )
+
+
+def test_dates_and_values_without_bars_are_released_and_read_back(visits: str) -> None:
+    table = opened(visits, budget=dp.Budget(epsilon=10**5, delta=1e-6))
+    first = table.sql("SELECT MIN(day) AS first FROM visits", epsilon=1000)
+    assert isinstance(first.value, date) and first.low <= first.value <= first.high
+    assert first.low <= date(2026, 1, 1) <= first.high and f"({first.low} to {first.high})" in str(first)
+    there = table.sql("SELECT DISTINCT ward FROM visits", epsilon=100)
+    assert there.columns == {"ward": ("A", "B", "C")} and there.measures == () and there.confidence is None
+    usual = table.sql("SELECT MODE(ward) AS w FROM visits WHERE ward = 'B' OR age < 40", epsilon=100)
+    assert usual.value == "B" and usual.low is None
+    for release in (first, there, usual):
+        assert dp.Release.from_json(release.to_json()) == release and release._repr_html_()

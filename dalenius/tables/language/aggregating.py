@@ -14,18 +14,12 @@ from fractions import Fraction
 from sqlglot import ErrorLevel, exp
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.language.expressions import (
-    Column,
-    Expression,
-    ExpressionType,
-    Literal,
-    call,
-    case,
-    literal,
-)
+from dalenius.tables.language.aggregated import Aggregated, number
+from dalenius.tables.language.compounds import PAIRED, formula, of_dates, paired, together
+from dalenius.tables.language.expressions import Call, Column, Expression, Literal, call, case, literal
 from dalenius.tables.language.reading import Node, Reader, only, shown
 from dalenius.tables.language.refusals import refuse
-from dalenius.tables.language.relations import Fold
+from dalenius.tables.language.relations import Field, Fold
 from dalenius.tables.schema import folded
 
 _KINDS: dict[type[Node], str] = {
@@ -43,30 +37,9 @@ _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQu
 _FRACTION = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?", re.IGNORECASE)
 """A number that takes no long time to write out."""
 _BY_ORDER = (
-    exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.ArgMax, exp.ArgMin, exp.Mode,
+    exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.ArgMax, exp.ArgMin,
     exp.GroupConcat, exp.ArrayAgg, exp.IgnoreNulls,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Aggregated:
-    """An aggregate of rows: count, count_of, distinct, sum, …, quantile; a FILTER is part of the argument."""
-
-    kind: str
-    argument: Expression | None = None
-    fraction: Fraction | None = None
-    written: str = field(default="", compare=False)
-    """How the query writes what is aggregated."""
-
-    @property
-    def type(self) -> ExpressionType:
-        """Of its value."""
-        if self.kind in ("count", "count_of", "distinct", "units"):
-            return "integer"
-        if self.argument is not None and self.kind in ("min", "max"):
-            return self.argument.type
-        whole = self.argument is not None and self.argument.type in ("integer", "boolean")
-        return "integer" if whole and self.kind == "sum" else "real"
 
 
 @dataclass
@@ -77,6 +50,8 @@ class Grouping:
     """For what is inside an aggregate, and for the keys."""
     keys: Sequence[Expression]
     aggregates: list[Aggregated] = field(default_factory=list)
+    fields: Sequence[Field] | None = None
+    """Of the rows, where groups are those of the answer; None within units."""
 
     def reader(self, *, aliases_first: bool = False) -> Reader:
         """Of expressions over keys and aggregates; ORDER BY looks for names of the SELECT list first."""
@@ -88,15 +63,57 @@ class Grouping:
         is_name = isinstance(node, exp.Column) and not node.table
         if is_name and aliases_first and (found := reader.aliased(node.name)) is not None:
             return found
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._added_up(node)
+        compound = self._compound(node)
+        if compound is not None:
+            return compound
         aggregate = read_aggregate(self.rows, node)
         if aggregate is not None:
-            return self._place(replace(aggregate, written=_written(node)))
+            return self._one(replace(aggregate, written=_written(node)))
         if isinstance(node, exp.Literal | exp.Boolean | exp.Null):
             return None
         expression = self.rows.attempt(node)
         if expression is not None and expression in self.keys:
             return Column(self.keys.index(expression), expression.type)
         return self._name(reader, node) if isinstance(node, exp.Column) else None
+
+    def _added_up(self, node: Node) -> Expression:
+        """GROUPING(a, b): a bit for each key, set where a group adds up over it, the last one lowest."""
+        only(node, "expressions")
+        found: Expression = literal(0)
+        for each in node.expressions:
+            key = self.rows.attempt(each)
+            if self.fields is None or key not in self.keys:
+                raise refuse("clause that is not known", shown(node))
+            flag = Call("added_up", (literal(self.keys.index(key)),), "integer")
+            found = flag if found == literal(0) else call("add", call("multiply", found, literal(2)), flag)
+        return found
+
+    def _compound(self, node: Node) -> Expression | None:
+        """An aggregate of pairs, with or without FILTER."""
+        inner, condition = node, None
+        if isinstance(node, exp.Filter) and isinstance(node.this, PAIRED):
+            only(node, "this", "expression")
+            inner, condition = node.this, self.rows.read(node.expression.this)
+        found = paired(inner, self.rows, condition)
+        if found is None:
+            return None
+        if self.fields is None:
+            raise refuse("aggregate that is not known within a unit", shown(node))
+        names = name_of(inner.this), name_of(inner.expression)
+        return formula(*found, names, self.fields, self._place)
+
+    def _one(self, aggregate: Aggregated) -> Expression:
+        """An aggregate of the answer may be of dates, and a quantile one of whole values."""
+        if self.fields is None:
+            return self._place(aggregate)
+        dated = of_dates(aggregate, self._place)
+        if dated is not None:
+            return dated
+        whole = aggregate.discrete and aggregate.argument is not None and aggregate.argument.type == "integer"
+        found = self._place(replace(aggregate, discrete=False))
+        return call("cast_integer", found) if whole else found
 
     def _name(self, reader: Reader, node: exp.Column) -> Expression:
         if self.rows.scope.find(node.name, node.table) is None:
@@ -116,11 +133,18 @@ class Grouping:
         return Column(len(self.keys) + self.aggregates.index(aggregate), aggregate.type)
 
 
+def is_aggregate(node: Node) -> bool:
+    """Whether it is an aggregate, with or without FILTER."""
+    if isinstance(node, exp.Filter):
+        return is_aggregate(node.this)
+    return isinstance(node, exp.AggFunc | exp.WithinGroup) or _is_units(node)
+
+
 def has_aggregate(node: Node) -> bool:
     """Whether there is an aggregate in it that is not a window's."""
     if isinstance(node, exp.Window | exp.Query):
         return False
-    if isinstance(node, exp.AggFunc | exp.WithinGroup) or _is_units(node):
+    if is_aggregate(node):
         return True
     return any(has_aggregate(child) for child in node.iter_expressions())
 
@@ -148,6 +172,8 @@ def read_aggregate(rows: Reader, node: Node) -> Aggregated | None:
         return Aggregated(_KINDS[type(node)], _plain(rows, node.this))
     if isinstance(node, _BY_ORDER):
         raise refuse("aggregate that depends on the order of rows", shown(node))
+    if isinstance(node, exp.Mode):
+        raise refuse("MODE beside another aggregate", "in a subquery or a condition")
     if isinstance(node, exp.AggFunc):
         raise refuse("aggregate that is not known", shown(node))
     return None
@@ -178,9 +204,11 @@ def _count(rows: Reader, node: exp.Count) -> Aggregated:
     if isinstance(node.this, exp.Distinct):
         only(node.this, "expressions")
         counted = node.this.expressions
-        if len(counted) != 1 or isinstance(counted[0], exp.Tuple):
-            raise refuse("COUNT(DISTINCT …) of several columns")
-        return Aggregated("distinct", rows.read(counted[0]))
+        alone = len(counted) == 1
+        if alone and not isinstance(counted[0], exp.Tuple):
+            return Aggregated("distinct", rows.read(counted[0]))
+        values = [rows.read(each) for each in (counted[0].expressions if alone else counted)]
+        return Aggregated("distinct", together(values, with_null=alone))
     value = rows.read(node.this)
     if isinstance(value, Literal) and value.value is not None:
         return Aggregated("count")
@@ -193,7 +221,7 @@ def _filtered(aggregate: Aggregated, condition: Expression) -> Aggregated:
         raise refuse("clause that is not known", "units() with FILTER")
     if aggregate.argument is None:
         return Aggregated("count_of", case([(condition, literal(1))]))
-    return Aggregated(aggregate.kind, case([(condition, aggregate.argument)]), aggregate.fraction)
+    return replace(aggregate, argument=case([(condition, aggregate.argument)]))
 
 
 def _quantile(rows: Reader, node: Node) -> Aggregated:
@@ -206,13 +234,33 @@ def _quantile(rows: Reader, node: Node) -> Aggregated:
         if not isinstance(node.this, _QUANTILES) or len(by) != 1:
             raise refuse("aggregate that is not known", shown(node))
         fraction = _fraction(node.this.this)
-        return Aggregated(
-            "quantile", rows.read(by[0].this), 1 - fraction if by[0].args.get("desc") else fraction
-        )
+        if by[0].args.get("desc"):
+            fraction = 1 - fraction
+        return Aggregated("quantile", rows.read(by[0].this), fraction, discrete=_is_discrete(node.this))
     only(node, "this", "expression", "quantile")
-    return Aggregated(
-        "quantile", _plain(rows, node.this), _fraction(node.args.get("quantile") or node.expression)
-    )
+    fraction = _fraction(node.args.get("quantile") or node.expression)
+    return Aggregated("quantile", _plain(rows, node.this), fraction, discrete=_is_discrete(node))
+
+
+def _is_discrete(node: Node) -> bool:
+    """Whether a quantile is one of the values: DuckDB's QUANTILE is, QUANTILE_CONT lies between two."""
+    return isinstance(node, exp.PercentileDisc | exp.Quantile)
+
+
+def several(node: Node) -> list[tuple[str, Node]]:
+    """The quantiles of a list, each with its fraction as it is written; nothing where there is no list."""
+    inner = node.this if isinstance(node, exp.WithinGroup) else node
+    if not isinstance(inner, _QUANTILES):
+        return []
+    place = next((name for name, value in inner.args.items() if isinstance(value, exp.Array)), None)
+    if place is None:
+        return []
+    found = []
+    for each in inner.args[place].expressions:
+        copy = node.copy()
+        (copy if inner is node else copy.this).set(place, each.copy())
+        found.append((each.name, copy))
+    return found
 
 
 def _fraction(node: Node | None) -> Fraction:
@@ -226,22 +274,11 @@ def _fraction(node: Node | None) -> Fraction:
 def fold_of(aggregate: Aggregated) -> Fold:
     """An aggregate within a unit."""
     kind, argument = aggregate.kind, aggregate.argument
-    if kind == "quantile" and aggregate.fraction == Fraction(1, 2):
+    if kind == "quantile" and aggregate.fraction == Fraction(1, 2) and not aggregate.discrete:
         kind = "median"
     if kind not in ("count", "count_of", "sum", "avg", "min", "max", "median", "distinct"):
         raise refuse("aggregate that is not known within a unit", kind)
     return Fold(kind, argument if kind in ("count_of", "min", "max", "distinct") else number(argument))
-
-
-def number(argument: Expression | None) -> Expression | None:
-    """An expression of which sums and quantiles can be taken."""
-    if argument is not None and argument.type == "boolean":
-        return call("cast_integer", argument)
-    if argument is not None and argument.type == "null":
-        return call("cast_real", argument)
-    if argument is not None and argument.type not in ("integer", "real"):
-        raise refuse("aggregate of texts or dates")
-    return argument
 
 
 def name_of(node: Node, scope_name: str | None = None) -> str:

@@ -37,6 +37,13 @@ def unit_part(source: Relation, expression: Expression) -> int | None:
     return None
 
 
+def is_part(source: Relation, expression: Expression) -> bool:
+    """Whether an expression is a column of the unit, or the time that its windows are cut by."""
+    if isinstance(expression, Column) and source.facts.fields[expression.index].part is not None:
+        return True
+    return unit_part(source, expression) is not None
+
+
 def field_of(source: Relation, expression: Expression, name: str) -> Field:
     """A column with this expression."""
     fields = source.facts.fields

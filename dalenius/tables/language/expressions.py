@@ -215,9 +215,12 @@ RULES: Mapping[str, Rule] = {
     **{name: Rule((_NUMBER,), _whole) for name in ("negate", "abs", "floor", "ceil", "trunc")},
     **{
         name: Rule((_NUMBER,), "real")
-        for name in ("sqrt", "cbrt", "ln", "log10", "log2", "exp", "sin", "cos", "tan", "atan")
+        for name in (
+            "sqrt", "cbrt", "ln", "log10", "log2", "exp", "sin", "cos", "tan", "atan", "asin", "acos",
+            "to_float",
+        )
     },
-    **{name: Rule((_NUMBER, _NUMBER), "real") for name in ("divide", "power")},
+    **{name: Rule((_NUMBER, _NUMBER), "real") for name in ("divide", "power", "atan2")},
     "integer_divide": Rule((_INTEGER, _INTEGER), "integer"),
     "sign": Rule((_NUMBER,), "integer"),
     "round": Rule((_NUMBER, _INTEGER), lambda each: _whole(each[:1]), optional=1),
@@ -242,6 +245,12 @@ RULES: Mapping[str, Rule] = {
         name: Rule((_TEXT, _TEXT), "boolean")
         for name in ("starts_with", "ends_with", "contains", "like", "ilike")
     },
+    "position": Rule((_TEXT, _TEXT), "integer"),
+    "split_part": Rule((_TEXT, _TEXT, _INTEGER), "text"),
+    **{name: Rule((_TEXT, _TEXT, _TEXT), "boolean") for name in ("regexp_matches", "regexp_full_match")},
+    "regexp_extract": Rule((_TEXT, _TEXT, _INTEGER, _TEXT), "text"),
+    "regexp_replace": Rule((_TEXT, _TEXT, _TEXT, _TEXT), "text"),
+    "strptime": Rule((_TEXT, _TEXT), "moment"),
     "date_trunc": Rule((_TEXT, _DATE), lambda each: each[1].type),
     "extract": Rule((_TEXT, _DATE), "integer"),
     "epoch": Rule((_DATE,), "real"),
@@ -255,6 +264,8 @@ RULES: Mapping[str, Rule] = {
     "cast_text": Rule((_PLAIN,), "text"),
 }  # fmt: skip
 """Every function there is, but for "case", which `case` makes."""
+DUCKDB_ALONE = ("regexp_matches", "regexp_full_match", "regexp_extract", "regexp_replace", "strptime")
+"""Functions that are total on DuckDB and may fail, or take any time, on other engines."""
 
 
 def case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression = NULL) -> Expression:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple
 
 from dalenius.tables.language.functions import evaluate
@@ -22,11 +22,11 @@ from dalenius.tables.rows import Key, KeyPart
 
 
 class Estimate(NamedTuple):
-    """A released value and where the truth lies; `low` and `high` are None where the value is no number."""
+    """A released value and where the truth lies; `low` and `high` are None where nothing is said of that."""
 
     value: KeyPart
-    low: float | None = None
-    high: float | None = None
+    low: KeyPart = None
+    high: KeyPart = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,25 @@ def estimate(formula: Formula, key: Key, aggregates: Sequence[Estimate]) -> Esti
         return aggregates[formula.index]
     plain = value(formula, key, [each.value for each in aggregates])
     span = _span(formula, key, aggregates)
+    if isinstance(formula, Operation) and formula.name in _DATED and span is not None:
+        return Estimate(plain, *_dated(formula.name, span))
     if span is None or isinstance(plain, bool | str | date):
         return Estimate(plain)
     low, high = floats(span)
     return Estimate(plain, low, high)
+
+
+_DATED: Mapping[str, tuple[date, date]] = {
+    "day_from_number": (date.min, date.max),
+    "moment_from_number": (datetime.min, datetime.max),
+}
+
+
+def _dated(name: str, span: Span) -> tuple[KeyPart, KeyPart]:
+    """The ends of a span as dates; the first or the last there is, where it goes further."""
+    low, high = floats(span)
+    ends = evaluate(name, [low]), evaluate(name, [high])
+    return _DATED[name][0] if ends[0] is None else ends[0], _DATED[name][1] if ends[1] is None else ends[1]
 
 
 def _span(formula: Formula, key: Key, aggregates: Sequence[Estimate]) -> Span | None:
@@ -120,6 +135,11 @@ def _span(formula: Formula, key: Key, aggregates: Sequence[Estimate]) -> Span | 
             return _barred(aggregates[index])
         case Operation("case", arguments):
             return _case([_span(each, key, aggregates) for each in arguments])
+        case Operation(
+            "date_diff", (Constant("day"), Operation("day_from_number"), Operation("day_from_number"))
+        ):
+            _, first, last = formula.arguments
+            return _applied("subtract", [_span(each, key, aggregates) for each in (last, first)])
         case Operation("coalesce", arguments):
             return _joined([_span(each, key, aggregates) for each in arguments])
         case Operation(name, arguments):
@@ -133,7 +153,7 @@ def _point(constant: KeyPart) -> Span | None:
 
 
 def _barred(aggregate: Estimate) -> Span | None:
-    if aggregate.low is None or aggregate.high is None:
+    if not isinstance(aggregate.low, int | float) or not isinstance(aggregate.high, int | float):
         return None if isinstance(aggregate.value, str | date) else ANYTHING
     return Span(exact(aggregate.low), exact(aggregate.high))
 

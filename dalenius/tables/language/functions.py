@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -154,6 +155,19 @@ def like(text: str, pattern: str, *, ignoring_case: bool = False) -> bool:
     return len(text) in reached
 
 
+def _date_diff(part: str, start: date, end: date) -> int:
+    """How many ends of days, months and so on lie between."""
+    first, last = (truncated(part, each) for each in (start, end))
+    if part in ("month", "quarter", "year", "decade"):
+        months = 12 * (last.year - first.year) + last.month - first.month
+        return months // {"month": 1, "quarter": 3, "year": 12, "decade": 120}[part]
+    seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}[part]
+    both = [
+        datetime(each.year, each.month, each.day) if type(each) is date else each for each in (first, last)
+    ]
+    return (both[1] - both[0]) // timedelta(seconds=seconds)
+
+
 def _text(value: KeyPart) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -215,6 +229,10 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "cos": math.cos,
     "tan": math.tan,
     "atan": math.atan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan2": math.atan2,
+    "to_float": lambda a: struct.unpack("f", struct.pack("f", a))[0],
     "pi": lambda: math.pi,
     "not": lambda a: not a,
     "equal": lambda a, b: a == b,
@@ -235,10 +253,16 @@ _STRICT: Mapping[str, Callable[..., Any]] = {
     "starts_with": str.startswith,
     "ends_with": str.endswith,
     "contains": lambda text, part: part in text,
+    "position": lambda text, part: text.find(part) + 1,
+    "split_part": lambda text, between, place: (text.split(between) + [""] * place)[place - 1],
     "like": like,
     "ilike": lambda text, pattern: like(text, pattern, ignoring_case=True),
     "date_trunc": truncated,
     "extract": lambda part, when: _PARTS[part](when),
+    "date_diff": _date_diff,
+    "held": lambda number, least, most: min(max(number, least), most),
+    "day_from_number": lambda number: date(2000, 1, 1) + timedelta(days=round(number)),
+    "moment_from_number": lambda number: datetime(2000, 1, 1) + timedelta(microseconds=round(number * 10**6)),
     "dayname": lambda when: _DAYS[when.weekday()],
     "monthname": lambda when: _MONTHS[when.month - 1],
     "cast_integer": _integer,

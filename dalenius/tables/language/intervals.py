@@ -293,7 +293,14 @@ SPANS: Mapping[str, Callable[..., Span]] = {
     "sin": lambda a: Span.of(-1, 1),
     "cos": lambda a: Span.of(-1, 1),
     "pi": lambda: Span.of(3, 4),
+    **{name: lambda *each: Span.of(-4, 4) for name in ("asin", "acos", "atan", "atan2")},
     "length": lambda *each: Span(Fraction(0), math.inf),
+    "held": lambda a, least, most: Span(
+        max(min(a.low, most.high), least.low), min(max(a.high, least.low), most.high)
+    ),
+    "day_from_number": round_to,
+    "moment_from_number": lambda a: a,
+    "position": lambda *each: Span(Fraction(0), math.inf),
     "nullif": lambda a, b: a,
     **{name: partial(compare, name) for name in _CERTAIN},
 }

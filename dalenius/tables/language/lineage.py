@@ -92,7 +92,9 @@ def join_public(source: Relation, other: Relation, condition: Expression, kind: 
     if not other.facts.public:
         raise refuse("JOIN of private tables without the unit")
     matched = tuple(sorted(_matched(condition, len(source.facts.fields))))
-    once = source.facts.each_row
+    # Aggregates without keys are one row, which no row is found beside twice.
+    single = isinstance(other, PerUnit) and not other.keys
+    once = source.facts.each_row and not single
     if once and not matched:
         raise refuse("combining rows where each row is a unit")
     added = [
@@ -101,7 +103,8 @@ def join_public(source: Relation, other: Relation, condition: Expression, kind: 
     fields = (*source.facts.fields, *added)
     if kind == "inner":
         fields = narrowed(fields, condition)
-    rows = source.facts.rows_per_unit if once else None
+    alone = isinstance(other, PerUnit) and set(matched) >= set(range(len(other.keys)))
+    rows = source.facts.rows_per_unit if once or alone else None
     facts = _above(source, other, fields=fields, rows_per_unit=rows)
     return JoinPublic(source, other, condition, kind, facts, once, matched if once else ())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalenius.tables.language.aggregating import Aggregated, number
+from dalenius.tables.language.aggregated import Aggregated, number
 from dalenius.tables.language.beliefs import unit_part
 from dalenius.tables.language.expressions import Column, Expression, call, case, literal
 from dalenius.tables.language.lineage import check_known

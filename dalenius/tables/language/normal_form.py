@@ -15,7 +15,7 @@ from dalenius.tables.schema import is_unicode
 def with_text(question: Question) -> Question:
     """The question with its normal form: everything in it but for what users call inner things."""
     keys = None if question.keys is None else [[_plain(part) for part in key] for key in question.keys]
-    form = {
+    form: dict[str, object] = {
         "rows": question.rows.sql,
         "key_names": question.key_names,
         "keys": keys if keys is None or len(keys) <= 100 else _digest(keys),
@@ -29,6 +29,10 @@ def with_text(question: Question) -> Question:
         "order": [[str(by), descending, first] for by, descending, first in question.order],
         "limit": [question.limit, question.offset],
     }
+    if question.sets:
+        form["sets"] = question.sets
+    if question.after is not None:
+        form["after"] = repr(question.after)
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"))
     if not is_unicode(text):
         raise InvalidArgument(

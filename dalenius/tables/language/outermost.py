@@ -9,7 +9,7 @@ from itertools import chain, count
 
 from sqlglot import exp
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.tables.language.aggregating import Grouping
 from dalenius.tables.language.beliefs import is_fixed, unit_part
 from dalenius.tables.language.dialects import dialect_of
@@ -26,6 +26,7 @@ from dalenius.tables.language.reading import Node, Reader, only, whole_of
 from dalenius.tables.language.refusals import refuse
 from dalenius.tables.language.relations import Relation
 from dalenius.tables.language.spans import span_of
+from dalenius.tables.language.unmatched import check_unmatched
 from dalenius.tables.language.words import check_types
 from dalenius.tables.question import Interval, Output, Question
 from dalenius.tables.rows import Key
@@ -45,13 +46,21 @@ class Outermost:
     relation: Relation
     grouping: Grouping
     items: Sequence[tuple[str, Node]]
+    padded: frozenset[int] = frozenset()
+    """See `Scope`."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """See `Question`."""
 
     def question(self, given: Given | None) -> Question:
         """What is asked; `given` lists the groups."""
         outputs = self._outputs()
         having, order = self._having(), self._order(outputs)
-        if not self.grouping.aggregates:
+        if not self.grouping.aggregates and not self.grouping.keys:
             raise refuse("SELECT of rows")
+        check_unmatched(self.padded, self.grouping)
+        several = {each.kind for each in self.grouping.aggregates} & {"distinct", "units"}
+        if several and any(len(each) < len(self.grouping.keys) for each in self.sets):
+            raise refuse("COUNT(DISTINCT …) with ROLLUP, CUBE or GROUPING SETS")
         columns = Needed(self.relation)
         aggregates = tuple(columns.place(each) for each in self.grouping.aggregates)
         columns.fill(self.grouping.keys)
@@ -59,7 +68,11 @@ class Outermost:
         names = self._key_names(outputs)
         keys = self._keys(given, names)
         rows = Printer(dialect_of(self.schema.dialect)).rows(
-            self.relation, self.grouping.keys, columns.values, columns.distincts, all_rows=columns.all_rows
+            self.relation,
+            self.grouping.keys,
+            columns.values,
+            columns.distincts,
+            all_rows=columns.all_rows or not aggregates,
         )
         _check_length(rows.sql)
         question = Question(
@@ -78,6 +91,7 @@ class Outermost:
             offset=self._number("offset") or 0,
             value_names=columns.names(),
             never_null=columns.never_null(),
+            sets=self.sets,
         )
         return with_text(question)
 
@@ -88,7 +102,8 @@ class Outermost:
             taken = {each.name for each in found}
             others = (f"{name}_{i}" for i in count(1))
             fresh = next(each for each in chain((name,), others) if each not in taken)
-            found.append(Output(fresh, self._formula(reader.read(node), node)))
+            expression = reader.read(node)
+            found.append(Output(fresh, self._formula(expression, node), expression.type))
         return tuple(found)
 
     def _formula(self, expression: Expression, node: Node) -> Formula:
@@ -101,6 +116,8 @@ class Outermost:
                 return Constant(value)
             case Call("coalesce", (Column(index, _) as first, *_), _) if self._is_count(index - width):
                 return self._formula(first, node)
+            case Call("added_up", (Literal(index, _),), _) if isinstance(index, int):
+                return KeyColumn(width + index)
             case Call(name, arguments, _):
                 if not knows(name):
                     raise refuse("function outside aggregates that is not known", name)
@@ -163,13 +180,26 @@ class Outermost:
 
     def _keys(self, given: Given | None, names: Sequence[str]) -> tuple[Key, ...] | None:
         keys = self.grouping.keys
+        if not self.grouping.aggregates:
+            # Which values there are is asked: those that could be there are no answer.
+            if given is not None:
+                raise InvalidArgument(
+                    Message("SELECT DISTINCT asks for the groups that ", Argument("keys", "keys="), " lists."),
+                    remedy="Ask for COUNT(*) by these columns.",
+                )
+            self._check_unit(keys)
+            return None
         if given is not None:
             return given_keys(given, names, [as_known(key.type) for key in keys])
         found = public_keys(self.relation, keys, self.schema)
-        units = set(range(self.relation.facts.units))
-        if found is None and units and {unit_part(self.relation, key) for key in keys} >= units:
-            raise refuse("GROUP BY the unit in the outermost query")
+        if found is None:
+            self._check_unit(keys)
         return found
+
+    def _check_unit(self, keys: Sequence[Expression]) -> None:
+        units = set(range(self.relation.facts.units))
+        if units and {unit_part(self.relation, key) for key in keys} >= units:
+            raise refuse("GROUP BY the unit in the outermost query")
 
     def _groups_per_unit(self, keys: Sequence[Key] | None) -> int | None:
         """The most groups that a unit can be in."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.language.aggregating import Grouping, fold_of, has_aggregate, name_of
-from dalenius.tables.language.expressions import Column, Expression, call
+from dalenius.tables.language.aggregating import Grouping, fold_of, has_aggregate
+from dalenius.tables.language.expressions import Column, Expression, call, literal
 from dalenius.tables.language.joining import condition_of, kind_of, moved
 from dalenius.tables.language.lineage import (
     distinct,
@@ -22,10 +22,24 @@ from dalenius.tables.language.lineage import (
     union_all,
     windowed,
 )
-from dalenius.tables.language.reading import Node, Reader, only, shown, whole_of
+from dalenius.tables.language.memberships import (
+    Inside,
+    asked_alone,
+    correlated,
+    joined,
+    marked,
+    memberships,
+    outer_side,
+    query_of,
+    semi_join,
+    split,
+    with_null,
+)
+from dalenius.tables.language.reading import Node, Reader, only, shown
 from dalenius.tables.language.refusals import refuse
-from dalenius.tables.language.relations import Over, Relation
+from dalenius.tables.language.relations import JoinKind, Over, Relation
 from dalenius.tables.language.scopes import Entry, Scope
+from dalenius.tables.language.select_lists import aliases_of, items_of, key_nodes
 from dalenius.tables.language.windows import read_window
 from dalenius.tables.language.words import check_types
 from dalenius.tables.schema import Schema, folded
@@ -78,7 +92,9 @@ def read_query(node: Node, environment: Environment) -> Relation:
     return _select(node, environment)
 
 
-def read_from(select: exp.Select, environment: Environment) -> tuple[Relation, Scope]:
+def read_from(
+    select: exp.Select, environment: Environment, *, outermost: bool = False
+) -> tuple[Relation, Scope]:
     """The rows that FROM and WHERE leave, and the names of their columns."""
     clause = select.args.get("from_")
     if clause is None:
@@ -86,55 +102,14 @@ def read_from(select: exp.Select, environment: Environment) -> tuple[Relation, S
     relation, scope = _table(clause.this, environment)
     for join in select.args.get("joins") or ():
         relation, scope = _join(relation, scope, join, environment)
+    if scope.padded and not outermost:
+        raise refuse("public table LEFT JOIN private table")
+    relation, scope = _asked(select, relation, scope, environment)
     where = select.args.get("where")
     if where is not None:
         condition = Reader(scope, aliases_of(select)).read(where.this)
         relation = keep(relation, check_types(condition, "boolean", "The condition of WHERE"))
     return relation, scope
-
-
-def aliases_of(select: exp.Select) -> dict[str, Node]:
-    """The names that a SELECT list gives to expressions."""
-    return {folded(each.alias): each.this for each in select.expressions if isinstance(each, exp.Alias)}
-
-
-def items_of(select: exp.Select, scope: Scope) -> list[tuple[str, Node]]:
-    """The SELECT list with names, stars written out."""
-    items: list[tuple[str, Node]] = []
-    for each in select.expressions:
-        star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
-        if isinstance(star, exp.Star):
-            items += _starred(star, each.text("table") if star is not each else "", scope)
-        elif isinstance(each, exp.Alias):
-            items.append((each.alias, each.this))
-        else:
-            items.append((name_of(each, _own_name(each, scope)), each))
-    return items
-
-
-def key_nodes(select: exp.Select, scope: Scope) -> list[Node]:
-    """What a query groups by: a number is an item of the SELECT list, ALL every item without aggregates."""
-    group = select.args.get("group")
-    if group is None:
-        return []
-    if any(group.args.get(each) for each in ("grouping_sets", "cube", "rollup", "totals")):
-        raise refuse("GROUPING SETS, ROLLUP or CUBE")
-    only(group, "expressions", "all")
-    items = [node for _, node in items_of(select, scope)]
-    if group.args.get("all"):
-        return [node for node in items if not has_aggregate(node)]
-    return [_ordinal(node, items) for node in group.expressions]
-
-
-def _ordinal(node: Node, items: Sequence[Node]) -> Node:
-    if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets):
-        raise refuse("GROUPING SETS, ROLLUP or CUBE")
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return node
-    place = whole_of(node)
-    if not 1 <= place <= len(items):
-        raise InvalidArgument(f"There is no column {place}.", remedy=f"Use a place from 1 to {len(items)}.")
-    return items[place - 1]
 
 
 def renamed(relation: Relation, alias: Node | None) -> Relation:
@@ -149,29 +124,6 @@ def renamed(relation: Relation, alias: Node | None) -> Relation:
         )
     shown = [*names, *(each.name for each in fields[len(names) :])]
     return project(relation, shown, [Column(i, each.type) for i, each in enumerate(fields)])
-
-
-def _own_name(node: Node, scope: Scope) -> str | None:
-    """A column's name as its table spells it."""
-    if not isinstance(node, exp.Column):
-        return None
-    found = scope.find(node.name, node.table)
-    return next((entry.name for entry in scope.entries if entry.expression == found and entry.name), None)
-
-
-def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, Node]]:
-    only(star, "except_")
-    left_out = {folded(each.name) for each in star.args.get("except_") or ()}
-    entries = [
-        each
-        for each in scope.entries
-        if (not table and not each.hidden) or folded(each.table) == folded(table)
-    ]
-    return [
-        (each.name, exp.column(exp.to_identifier(each.name, quoted=True), table=each.table or None))
-        for each in entries
-        if folded(each.name) not in left_out
-    ]
 
 
 def _select(select: exp.Select, environment: Environment) -> Relation:
@@ -298,12 +250,67 @@ def _table(node: Node, environment: Environment) -> tuple[Relation, Scope]:
 def _join(left: Relation, scope: Scope, join: exp.Join, environment: Environment) -> tuple[Relation, Scope]:
     kind = kind_of(join)
     right, other = _table(join.this, environment)
-    if kind == "left" and left.facts.public and not right.facts.public:
-        raise refuse("public table LEFT JOIN private table")
-    swapped = left.facts.public and not right.facts.public
-    scope = moved(scope, len(right.facts.fields)) if swapped else scope
-    other = other if swapped else moved(other, len(left.facts.fields))
-    condition, names = condition_of(join, scope, other)
+    if scope.padded:
+        raise refuse("public table LEFT JOIN private table", "before another JOIN")
+    if kind in ("semi", "anti"):
+        beside = moved(other, len(left.facts.fields))
+        condition, _ = condition_of(join, scope, beside)
+        return semi_join(left, right, condition, join, anti=kind == "anti"), scope
+    alike = left.facts.public == right.facts.public
+    # The rows of the first relation stand first: a private one, or the one whose rows are all kept.
+    swapped = kind == "right" if alike else left.facts.public
     first, second = (right, left) if swapped else (left, right)
+    width = len(first.facts.fields)
+    scope, other = (moved(scope, width), other) if swapped else (scope, moved(other, width))
+    condition, names = condition_of(join, scope, other, kept="right" if kind == "right" else "left")
+    how: JoinKind = "inner" if kind == "inner" else "left"
+    if how == "left" and (kind == "right") != swapped:
+        # Rows of a public table without a match belong to nobody: `question` sees that they add nothing.
+        how, names = "inner", replace(names, padded=frozenset(range(width)))
     both_private = not first.facts.public and not second.facts.public
-    return (join_unit if both_private else join_public)(first, second, condition, kind), names
+    return (join_unit if both_private else join_public)(first, second, condition, how), names
+
+
+def _asked(
+    select: exp.Select, relation: Relation, scope: Scope, environment: Environment
+) -> tuple[Relation, Scope]:
+    """The rows beside what IN and EXISTS ask for, and the scope in which these have been read."""
+    where = select.args.get("where")
+    marks: dict[Node, Expression] = {}
+    alone = asked_alone(where)
+    parts = [where, *select.expressions, select.args.get("group")]
+    for node in dict.fromkeys(each for part in parts for each in memberships(part)):
+        outer = Reader(marked(scope, marks), aliases_of(select))
+        inside = _inside(node, outer, environment)
+        by_itself = node in alone
+        relation, found = joined(relation, inside, node, "inner" if by_itself else "left")
+        if by_itself:
+            found = literal(True)
+        elif not isinstance(node, exp.Exists) and inside.relation.facts.public:
+            relation, found = with_null(relation, inside, found)
+        marks[node] = found
+    return relation, marked(scope, marks)
+
+
+def _inside(node: Node, outer: Reader, environment: Environment) -> Inside:
+    """The rows of the subquery of IN or EXISTS, and what of them is set equal to something outside."""
+    inner, here = query_of(node), outer_side(node)
+    if here:
+        relation = read_query(inner, environment)
+        fields = relation.facts.fields
+        if len(fields) != len(here):
+            raise InvalidArgument(
+                "IN compares another number of columns than its subquery has.",
+                remedy=f"Select {len(here)} in the subquery.",
+            )
+        columns = [Column(i, each.type) for i, each in enumerate(fields)]
+        return Inside(relation, tuple(zip(map(outer.read, here), columns, strict=True)))
+    select = correlated(inner, node)
+    plain = select.copy()
+    plain.set("where", None)
+    environment = environment.opened(plain)
+    relation, scope = read_from(plain, environment)
+    alone, pairs = split(select.args.get("where"), outer, Reader(scope), node)
+    for condition in alone:
+        relation = keep(relation, check_types(condition, "boolean", "The condition of WHERE"))
+    return Inside(relation, tuple(pairs))

@@ -49,6 +49,8 @@ class Reader:
             raise InvalidArgument("A SELECT is too long.", remedy="Use fewer expressions, or a subquery.")
         if self.special is not None and (found := self.special(node)) is not None:
             return found
+        if self.scope.marks and (mark := self.scope.marks.get(node)) is not None:
+            return mark
         if type(node) not in HANDLERS:
             raise unknown(node)
         return HANDLERS[type(node)](self, node)
@@ -323,7 +325,8 @@ HANDLERS: dict[type[Node], Callable[[Reader, Node], Expression]] = {
         for kind, name in {
             exp.Neg: "negate", exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil",
             exp.Trunc: "trunc", exp.Sqrt: "sqrt", exp.Cbrt: "cbrt", exp.Ln: "ln", exp.Exp: "exp",
-            exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Atan: "atan", exp.Pi: "pi",
+            exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Atan: "atan", exp.Asin: "asin",
+            exp.Acos: "acos", exp.Pi: "pi",
             exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.IsNan: "is_nan",
         }.items()
     },
@@ -340,4 +343,4 @@ _VOLATILE_NAMES = {
     "nextval", "currval", "setseed", "uuidv4", "uuidv7", "txid_current", "current_setting", "getenv",
     "getvariable", "current_schema", "current_database", "version", "pg_typeof", "stats", "rowid",
 }  # fmt: skip
-_REGULAR = (exp.RegexpLike, exp.RegexpILike, exp.RegexpExtract, exp.RegexpReplace, exp.SimilarTo, exp.Glob)
+_REGULAR = (exp.RegexpILike, exp.RegexpExtractAll, exp.RegexpSplit, exp.Glob)

@@ -49,9 +49,20 @@ _LIST = (
     Refusal(
         "GROUP BY without the unit in a subquery",
         "a row of the subquery would mix the records of many units",
-        "Add the column of the unit to GROUP BY in the subquery, or aggregate in the outermost query only.",
-        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        "Add the column of the unit to GROUP BY in the subquery; or read the subquery alone, without a"
+        " JOIN, as an"
+        " answer of which the rest is computed.",
+        "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) JOIN wards USING (ward)",
         "SELECT AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ward)",
+    ),
+    Refusal(
+        "JOIN or UNION of an answer",
+        "what is computed from an answer reads the answer alone",
+        "Join before the aggregates, or use a window over the groups, such as SUM(n) OVER ().",
+        "SELECT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE ward IN (SELECT ward FROM"
+        " wards)",
+        "SELECT ward, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY"
+        " ward)",
     ),
     Refusal(
         "window not partitioned by the unit",
@@ -62,10 +73,12 @@ _LIST = (
     ),
     Refusal(
         "window in a grouped or outermost SELECT",
-        "windows are computed on rows of a unit, before anything is grouped",
-        "Compute the window in a subquery and aggregate outside it.",
-        "SELECT ward, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY ward",
-        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n",
+        "windows are computed on rows of a unit, or on the groups of an answer",
+        "Compute the window in a subquery and aggregate outside it, or over the groups of the answer.",
+        "SELECT patient_id, AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id"
+        " QUALIFY"
+        " RANK() OVER (ORDER BY COUNT(*)) < 3) GROUP BY patient_id",
+        "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM visits GROUP BY ward",
     ),
     Refusal(
         "window frame by RANGE, GROUPS or an expression",
@@ -84,18 +97,19 @@ _LIST = (
         "SELECT COUNT(*) FROM visits AS v JOIN stays AS s ON v.patient_id = s.patient_id AND age > nights",
     ),
     Refusal(
-        "RIGHT, FULL, SEMI, ANTI, ASOF, NATURAL or POSITIONAL join",
-        "only inner and left joins are known to keep every row with its unit",
-        "Use JOIN or LEFT JOIN with ON or USING; swap the sides of a RIGHT JOIN.",
+        "FULL, ASOF or POSITIONAL join",
+        "a row without a match on one side, or with the nearest of many, may belong to no unit or to several",
+        "Use JOIN, LEFT JOIN, RIGHT JOIN, SEMI JOIN or ANTI JOIN with ON or USING.",
+        "SELECT COUNT(nights) FROM stays FULL JOIN visits USING (patient_id)",
         "SELECT COUNT(nights) FROM stays RIGHT JOIN visits USING (patient_id)",
-        "SELECT COUNT(nights) FROM visits LEFT JOIN stays USING (patient_id)",
     ),
     Refusal(
         "public table LEFT JOIN private table",
-        "a row without a match would belong to no unit",
-        "Use an inner JOIN: keys that come from a public table are all shown, empty groups with them.",
+        "a row without a match would belong to no unit, and count all the same",
+        "Count a column of the private table, as in COUNT(age), and group by columns of the public one: all"
+        " groups are shown, empty ones with them.",
+        "SELECT ward, COUNT(*) FROM wards LEFT JOIN visits USING (ward) GROUP BY ward",
         "SELECT ward, COUNT(age) FROM wards LEFT JOIN visits USING (ward) GROUP BY ward",
-        "SELECT ward, COUNT(age) FROM wards JOIN visits USING (ward) GROUP BY ward",
     ),
     Refusal(
         "query without a private table",
@@ -132,10 +146,11 @@ _LIST = (
     Refusal(
         "subquery inside an expression",
         "a row would depend on the records of other units, or the answer on a number that is not private",
-        "Join with the subquery on the unit, or ask two questions.",
+        "Use IN or EXISTS with a public table or with the unit, and = between what is inside and outside; or"
+        " join with the subquery on the unit.",
         "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)",
-        "SELECT COUNT(*) FROM visits JOIN (SELECT patient_id, AVG(age) AS mean FROM visits GROUP BY"
-        " patient_id) USING (patient_id) WHERE age > mean",
+        "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE region = 'north') AND"
+        " patient_id IN (SELECT patient_id FROM stays WHERE nights > 2)",
     ),
     Refusal(
         "UNION, INTERSECT or EXCEPT",
@@ -153,10 +168,18 @@ _LIST = (
     ),
     Refusal(
         "GROUPING SETS, ROLLUP or CUBE",
-        "each set of keys is a question of its own, with a cost of its own",
-        "Ask one question for each set of keys.",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+        "margins are added up from the groups of an answer, not from rows within units",
+        "Use them in the outermost query, or UNION ALL of one subquery for each set of keys.",
+        "SELECT AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ROLLUP"
+        " (ward))",
+        "SELECT ward, urgent, COUNT(*), AVG(cost), GROUPING(ward) FROM visits GROUP BY CUBE (ward, urgent)",
+    ),
+    Refusal(
+        "COUNT(DISTINCT …) with ROLLUP, CUBE or GROUPING SETS",
+        "a value or a unit that is in several groups would count several times in their sum",
+        "Ask for COUNT(DISTINCT …) of each set of keys by itself.",
+        "SELECT ward, COUNT(DISTINCT age) FROM visits GROUP BY ROLLUP (ward)",
+        "SELECT ward, COUNT(DISTINCT age) FROM visits GROUP BY ward",
     ),
     Refusal(
         "GROUP BY the unit in the outermost query",
@@ -181,10 +204,11 @@ _LIST = (
     ),
     Refusal(
         "regular expression",
-        "its cost and its errors depend on the data",
-        "Use LIKE, starts_with, ends_with or contains.",
-        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '^A')",
-        "SELECT COUNT(*) FROM visits WHERE ward LIKE 'A%'",
+        "only patterns of RE2, which DuckDB has, are matched without errors and in linear time",
+        "Write a pattern without references back and lookarounds, or use LIKE, starts_with, ends_with or"
+        " contains.",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '(A)\\1')",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(ward, '^A+$')",
     ),
     Refusal(
         "function outside aggregates that is not known",
@@ -201,11 +225,19 @@ _LIST = (
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1",
     ),
     Refusal(
+        "MODE beside another aggregate",
+        "it is chosen by the counts of each value, which are asked for by themselves",
+        "Ask for MODE(x) alone, by group or not; or for COUNT(*) by group and value, and order by it.",
+        "SELECT MODE(ward), COUNT(*) FROM visits",
+        "SELECT urgent, MODE(ward) FROM visits GROUP BY urgent",
+    ),
+    Refusal(
         "aggregate that is not known",
-        "no bounded sum gives it",
-        "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN or quantile_cont of expressions.",
-        "SELECT corr(age, cost) FROM visits",
-        "SELECT AVG(age * cost) - AVG(age) * AVG(cost) FROM visits",
+        "only aggregates that counts, sums, squares and quantiles of rows give are answered",
+        "Use COUNT, SUM, AVG, VAR_SAMP, STDDEV_SAMP, MIN, MAX, MEDIAN, quantile_cont, CORR, COVAR_POP or"
+        " REGR_SLOPE of expressions.",
+        "SELECT skewness(age) FROM visits",
+        "SELECT AVG(age * age * age) FROM visits",
     ),
     Refusal(
         "aggregate that is not known within a unit",
@@ -223,18 +255,11 @@ _LIST = (
         "SELECT SUM(age) FROM (SELECT DISTINCT patient_id, age FROM visits)",
     ),
     Refusal(
-        "COUNT(DISTINCT …) of several columns",
-        "one column is counted at a time",
-        "Count their texts joined with a sign between them.",
-        "SELECT COUNT(DISTINCT (ward, age)) FROM visits",
-        "SELECT COUNT(DISTINCT ward || '/' || CAST(age AS VARCHAR)) FROM visits",
-    ),
-    Refusal(
         "aggregate of texts or dates",
-        "sums and quantiles are of numbers",
-        "Count by group, or turn dates into days with date_diff('day', DATE '2000-01-01', x).",
-        "SELECT MAX(day) FROM visits",
-        "SELECT MAX(date_diff('day', DATE '2000-01-01', day)) FROM visits",
+        "sums are of numbers, MIN, MAX and quantiles of numbers or dates: a text would be one record's own",
+        "Count by group, or take MIN, MAX or AVG of a number such as length(x) or epoch(x).",
+        "SELECT MAX(ward) FROM visits",
+        "SELECT MAX(length(ward)), AVG(epoch(day)) FROM visits",
     ),
     Refusal(
         "aggregate inside an aggregate",
@@ -242,13 +267,6 @@ _LIST = (
         "Compute the inner one in a subquery that groups by the unit.",
         "SELECT AVG(COUNT(*)) FROM visits GROUP BY ward",
         "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
-    ),
-    Refusal(
-        "SELECT DISTINCT of rows",
-        "whether a value is there may hang on one unit alone",
-        "Count the rows of each value: SELECT ward, COUNT(*) FROM visits GROUP BY ward.",
-        "SELECT DISTINCT ward FROM visits",
-        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     ),
     Refusal(
         "SELECT DISTINCT of an answer",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.expressions import Expression
@@ -24,6 +27,10 @@ class Scope:
     """The columns that are to be seen at some place of a query."""
 
     entries: tuple[Entry, ...]
+    marks: Mapping[exp.Expr, Expression] = field(default_factory=dict)
+    """What IN and EXISTS of subqueries, by their nodes, have been read as."""
+    padded: frozenset[int] = frozenset()
+    """Places of the columns that are NULL in rows of a public table without a match, which are left out."""
 
     def find(self, name: str, table: str = "") -> Expression | None:
         """The column of that name; None where there is none."""

@@ -27,6 +27,8 @@ _NEVER_NULL = {
     "upper", "trim", "ltrim", "rtrim", "length", "concat", "starts_with", "ends_with", "contains",
     "like", "ilike", "date_trunc", "extract", "floor", "ceil", "trunc", "sign", "is_nan", "cast_text",
     "dayname", "monthname", "least", "greatest", "cast_real", "strftime",
+    "position", "split_part", "atan", "regexp_matches", "regexp_full_match", "regexp_extract",
+    "regexp_replace",
 }  # fmt: skip
 """Functions that give NULL only where an argument is NULL."""
 _FLIPPED = {
@@ -156,7 +158,17 @@ def _extreme(name: str, spans: Sequence[Span], sure: Sequence[Span]) -> Span:
 
 
 def _is_condition(name: str) -> bool:
-    return name in ("starts_with", "ends_with", "contains", "like", "ilike", "is_nan", "is_distinct")
+    return name in (
+        "starts_with",
+        "ends_with",
+        "contains",
+        "like",
+        "ilike",
+        "is_nan",
+        "is_distinct",
+        "regexp_matches",
+        "regexp_full_match",
+    )
 
 
 def _extracted(part: Expression, span: Span) -> Span:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
+from dalenius.tables.language import conversions, patterns
 from dalenius.tables.language.expressions import (
     PARTS,
     WINDOWS,
@@ -17,19 +18,12 @@ from dalenius.tables.language.expressions import (
     call,
     literal,
 )
-from dalenius.tables.language.reading import HANDLERS, Node, Reader, only, text_of, unknown, whole_of
+from dalenius.tables.language.phrases import PARTS_OF, day_of, named, text
+from dalenius.tables.language.reading import HANDLERS, Node, Reader, only, text_of
 from dalenius.tables.language.refusals import refuse
 
 _FORMAT = re.compile(r"(%[YmdHMSyjaAbBpIuwUWVGf%]|[^%])*")
 _LONGEST = 100
-_CASTS = {
-    "boolean": "BOOLEAN",
-    "integer": "TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT UINT128 MEDIUMINT",
-    "real": "FLOAT DOUBLE DECIMAL UDECIMAL DECIMAL32 DECIMAL64 DECIMAL128 BIGDECIMAL",
-    "text": "TEXT VARCHAR CHAR NCHAR NVARCHAR",
-    "date": "DATE",
-    "moment": "TIMESTAMP TIMESTAMPNTZ DATETIME TIMESTAMP_S TIMESTAMP_MS",
-}
 _ALIASES = {
     "dow": "dayofweek",
     "weekday": "dayofweek",
@@ -47,30 +41,16 @@ def part_named(name: str) -> str:
     return _ALIASES.get(lowered, lowered)
 
 
-def _cast(reader: Reader, node: Node) -> Expression:
-    only(node, "this", "to")
-    kind = str(node.args["to"].this.name if hasattr(node.args["to"].this, "name") else node.args["to"].this)
-    for type_, names in _CASTS.items():
-        if kind in names.split():
-            value = reader.read(node.this)
-            return value if value.type == type_ else call(f"cast_{type_}", value)
-    raise refuse("function that is not known", f"CAST to {kind}")
-
-
-def _text(value: Expression) -> Expression:
-    return value if value.type == "text" else call("cast_text", value)
-
-
 def _joined(reader: Reader, node: Node) -> Expression:
     """a || b, which is NULL where one of them is."""
     only(node, "this", "expression")
-    return call("concat", _text(reader.read(node.this)), _text(reader.read(node.expression)))
+    return call("concat", text(reader.read(node.this)), text(reader.read(node.expression)))
 
 
 def _concat(reader: Reader, node: Node) -> Expression:
     """concat(a, b, …), which passes over NULL."""
     only(node, "expressions")
-    parts = [call("coalesce", _text(reader.read(each)), literal("")) for each in node.expressions]
+    parts = [call("coalesce", text(reader.read(each)), literal("")) for each in node.expressions]
     found = parts[0]
     for each in parts[1:]:
         found = call("concat", found, each)
@@ -97,33 +77,25 @@ def _substring(reader: Reader, node: Node) -> Expression:
     return call("substring", reader.read(node.this), *bounds)
 
 
-def _left(reader: Reader, node: Node) -> Expression:
-    only(node, "this", "expression")
-    return call("substring", reader.read(node.this), literal(1), literal(abs(whole_of(node.expression))))
-
-
-def _date_of(value: Expression) -> Expression:
-    """A date, also where it is written as a text."""
-    return call("cast_date", value) if value.type == "text" else value
-
-
 def _date_trunc(reader: Reader, node: Node) -> Expression:
     only(node, "this", "unit")
     unit = node.args["unit"]
     window = part_named(unit.name)
     if window not in WINDOWS:
         raise refuse("function that is not known", f"date_trunc to {window}")
-    return call("date_trunc", literal(window), _date_of(reader.read(node.this)))
+    return call("date_trunc", literal(window), day_of(reader.read(node.this)))
 
 
 def extracted(part: str, when: Expression) -> Expression:
     """A part of a date."""
     name = part_named(part)
+    if name in PARTS_OF:
+        return PARTS_OF[name](day_of(when))
     if name == "epoch":
-        return call("epoch", _date_of(when))
+        return call("epoch", day_of(when))
     if name not in PARTS:
         raise refuse("function that is not known", f"extract {name}")
-    return call("extract", literal(name), _date_of(when))
+    return call("extract", literal(name), day_of(when))
 
 
 def _extract(reader: Reader, node: Node) -> Expression:
@@ -144,7 +116,7 @@ def _date_diff(reader: Reader, node: Node) -> Expression:
     part = part_named(node.args["unit"].name)
     if part not in WINDOWS:
         raise refuse("function that is not known", f"date_diff in {part}")
-    start, end = _date_of(reader.read(node.expression)), _date_of(reader.read(node.this))
+    start, end = day_of(reader.read(node.expression)), day_of(reader.read(node.this))
     return call("date_diff", literal(part), start, end)
 
 
@@ -159,7 +131,7 @@ def _strftime(reader: Reader, node: Node) -> Expression:
 def _named(name: str) -> Callable[[Reader, Node], Expression]:
     def handler(reader: Reader, node: Node) -> Expression:
         only(node, "this")
-        return call(name, _date_of(reader.read(node.this)))
+        return call(name, day_of(reader.read(node.this)))
 
     return handler
 
@@ -169,8 +141,9 @@ def _sum(name: str) -> Callable[[Reader, Node], Expression]:
 
     def handler(reader: Reader, node: Node) -> Expression:
         only(node, "this", "expression")
-        if isinstance(node.expression, exp.Interval):
-            return _moved(reader.read(node.this), node.expression, -1 if name == "subtract" else 1)
+        if isinstance(node.expression, exp.Interval | exp.ToDays):
+            sign = -1 if name == "subtract" else 1
+            return _moved(reader, reader.read(node.this), node.expression, sign)
         a, b = reader.read(node.this), reader.read(node.expression)
         if name == "subtract" and a.type == b.type == "date":
             return call("date_diff", literal("day"), b, a)
@@ -181,17 +154,35 @@ def _sum(name: str) -> Callable[[Reader, Node], Expression]:
     return handler
 
 
-def _moved(when: Expression, interval: exp.Interval, sign: int) -> Expression:
-    only(interval, "this", "unit")
-    part = part_named(interval.unit.name if interval.unit else "day")
-    text = interval.this.name if isinstance(interval.this, exp.Literal) else ""
-    if part not in WINDOWS or not re.fullmatch(r"-?\d{1,12}", text) or when.type not in ("date", "moment"):
+def _moved(reader: Reader, when: Expression, interval: Node, sign: int) -> Expression:
+    """A date plus so many days, months and so on: a literal, or a whole number of each row."""
+    if isinstance(interval, exp.Interval):
+        only(interval, "this", "unit")
+        part, size = part_named(interval.unit.name if interval.unit else "day"), interval.this
+    else:
+        only(interval, "this")
+        part, size = "day", interval.this
+    steps: Expression | None = None
+    if isinstance(size, exp.Literal) and re.fullmatch(r"-?\d{1,12}", size.name):
+        steps = literal(sign * int(size.name))
+    elif isinstance(size, exp.Expr) and not (isinstance(size, exp.Literal) and size.is_string):
+        read = reader.read(size)
+        steps = (call("negate", read) if sign < 0 else read) if read.type == "integer" else None
+    if part not in WINDOWS or steps is None or when.type not in ("date", "moment"):
         raise refuse(
             "function that is not known", "an interval that is not a date and a whole number of units"
         )
     if when.type == "date" and part in ("second", "minute", "hour"):
         when = as_type(when, "moment")
-    return call("date_add", literal(part), when, literal(sign * int(text)))
+    return call("date_add", literal(part), when, steps)
+
+
+def _date_add(reader: Reader, node: Node) -> Expression:
+    """date_add(d, INTERVAL …)."""
+    only(node, "this", "expression")
+    if not isinstance(node.expression, exp.Interval):
+        raise refuse("function that is not known", "date_add of something that is not an INTERVAL")
+    return _moved(reader, day_of(reader.read(node.this)), node.expression, 1)
 
 
 def _anonymous(reader: Reader, node: Node) -> Expression:
@@ -204,7 +195,7 @@ def _anonymous(reader: Reader, node: Node) -> Expression:
         return call(found, *(reader.read(each) for each in given))
     if name == "isodow" and len(given) == 1:
         return extracted(name, reader.read(given[0]))
-    raise unknown(node)
+    return named(reader, node)
 
 
 def check_types(expression: Expression, wanted: ExpressionType, what: str) -> Expression:
@@ -215,18 +206,16 @@ def check_types(expression: Expression, wanted: ExpressionType, what: str) -> Ex
 
 
 _MORE: dict[type[Node], Callable[[Reader, Node], Expression]] = {
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
     exp.DPipe: _joined,
     exp.Concat: _concat,
     exp.Trim: _trim,
     exp.Replace: _replace,
     exp.Substring: _substring,
-    exp.Left: _left,
     exp.TimestampTrunc: _date_trunc,
     exp.DateTrunc: _date_trunc,
     exp.Extract: _extract,
     exp.DateDiff: _date_diff,
+    exp.DateAdd: _date_add,
     exp.TimeToStr: _strftime,
     exp.Dayname: _named("dayname"),
     exp.Monthname: _named("monthname"),
@@ -245,3 +234,5 @@ _MORE: dict[type[Node], Callable[[Reader, Node], Expression]] = {
     },
 }  # fmt: skip
 HANDLERS.update(_MORE)
+REGISTERED = (conversions.__name__, patterns.__name__)
+"""Modules whose handlers are there as soon as this one is."""

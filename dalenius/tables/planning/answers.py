@@ -24,8 +24,10 @@ from dalenius.tables.language.formulas import (
     estimate,
     value,
 )
+from dalenius.tables.planning.afterwards import columns_after
 from dalenius.tables.planning.bars import Bars
 from dalenius.tables.planning.estimates import WHOLE, Totals
+from dalenius.tables.planning.margins import Blocks
 from dalenius.tables.planning.measures import ORDERED
 from dalenius.tables.question import Output, Question
 from dalenius.tables.rows import Key, KeyPart
@@ -55,7 +57,9 @@ class Sheet:
     The value of an aggregate is the same wherever it stands: in an output, in a formula and in HAVING.
     """
 
-    def __init__(self, question: Question, keys: Sequence[Key], totals: Totals, alpha: Fraction) -> None:
+    def __init__(
+        self, question: Question, keys: Sequence[Key], totals: Totals | Blocks, alpha: Fraction
+    ) -> None:
         self.question, self.keys, self.totals, self.alpha = question, keys, totals, alpha
         self._bars: dict[tuple[int, int], Bars] = {}
         self._columns: dict[tuple[int, int], list[Estimate]] = {}
@@ -119,6 +123,8 @@ class Sheet:
 
     def columns(self) -> tuple[dict[str, Column], tuple[str, ...]]:
         """The columns of the outputs, and which of them have bars."""
+        if self.question.after is not None:
+            return columns_after(self, self.question.after)
         shown, columns, measures = self.order(), {}, []
         for output in self.question.outputs:
             found = self.column(output.formula)
@@ -142,6 +148,8 @@ class Sheet:
             ("HAVING applied to noisy values", question.having is not None),
             ("ORDER BY applied to noisy values", bool(question.order)),
             ("LIMIT applied after noise", question.limit is not None or question.offset > 0),
+            ("margins added up from the noisy totals of the groups that are shown", bool(question.sets)),
+            ("an outer query computed from noisy values", question.after is not None),
         ]
         return tuple(text for text, so in said if so)
 

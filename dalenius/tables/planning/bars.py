@@ -99,7 +99,7 @@ def reach(terms: tuple[tuple[float, Additive], ...], alpha: Fraction) -> float:
     if isinstance(terms[0][1], Gaussian):
         spread = math.hypot(*(c * float(law.scale) for c, law in terms))
         return (normal(chance) * spread + sum(abs(c) for c, _ in terms) / 2) * (1 + ROUNDING)
-    return _chernoff([abs(c) * float(law.scale) for c, law in terms if c], chance) * (1 + ROUNDING)
+    return chernoff([abs(c) * float(law.scale) for c, law in terms if c], chance) * (1 + ROUNDING)
 
 
 def spread_reach(coefficients: Floats, law: Additive, alpha: Fraction) -> Floats:
@@ -121,7 +121,7 @@ def normal(chance: float) -> float:
     return -NormalDist().inv_cdf(chance) * (1 + ROUNDING) + ROUNDING
 
 
-def _chernoff(scales: Sequence[float], chance: float) -> float:
+def chernoff(scales: Sequence[float], chance: float) -> float:
     """The least t with inf over s of e^{−st} Π 1/(1 − b²s²) ≤ chance: (log(1/chance) − Σ log(1 − b²s²))/s."""
     if not scales:
         return 0.0

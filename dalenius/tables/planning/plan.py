@@ -36,6 +36,7 @@ from dalenius.tables.planning.budgeting import Additive, Noise, Norm, Split, spl
 from dalenius.tables.planning.choosing import UNSEEN
 from dalenius.tables.planning.estimates import Place, Totals
 from dalenius.tables.planning.known import Known, known
+from dalenius.tables.planning.margins import with_margins
 from dalenius.tables.planning.measures import Need, counted, needs, nonnegative, norm, ranged
 from dalenius.tables.planning.ranges import bits_of, levels_of, measure
 from dalenius.tables.planning.searching import Found, Search, Searching, room, searches
@@ -198,7 +199,11 @@ class Plan:
         self, keys: Sequence[Key], found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]
     ) -> Answer:
         totals = Totals(self.question, made, noisy, self.public_size, found.unseen)
-        sheet = Sheet(self.question, keys, totals, 1 - self.confidence)
+        sheet = Sheet(
+            self.question,
+            *with_margins(self.question, keys, totals, 1 - self.confidence),
+            1 - self.confidence,
+        )
         columns, measures = sheet.columns()
         return Answer(
             columns,

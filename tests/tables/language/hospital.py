@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from dalenius.privacy.unit import Unit
-from dalenius.tables.language.formulas import holds, value
+from dalenius.tables.language.formulas import Estimate, holds, value
+from dalenius.tables.planning.afterwards import run_steps
 from dalenius.tables.question import Aggregate, Question
 from dalenius.tables.rows import Key
 from dalenius.tables.schema import Private, Public, Schema
@@ -79,7 +80,7 @@ def unprotected(
         if None not in identity and (question.keys is None or key in groups):
             groups.setdefault(key, []).append(row)
     found = []
-    for key, rows in groups.items():
+    for key, rows in _with_margins(question, groups):
         numbers = [_aggregate(each, rows) for each in question.aggregates]
         if question.having is None or holds(question.having, key, numbers):
             order = [value(by, key, numbers) for by, _, _ in question.order]
@@ -88,7 +89,26 @@ def unprotected(
         found.sort(key=lambda pair: _ranked(pair[0][place], descending, first))
     answers = [answer for _, answer in found]
     end = None if question.limit is None else question.offset + question.limit
-    return answers[question.offset : end]
+    answers = answers[question.offset : end]
+    if question.after is None:
+        return answers
+    rows = [tuple(Estimate(part) for part in answer) for answer in answers]
+    return [tuple(each.value for each in row) for row in run_steps(rows, question.after.steps)]
+
+
+def _with_margins(
+    question: Question, groups: Mapping[Key, list[Mapping[str, Any]]]
+) -> list[tuple[Key, list[Mapping[str, Any]]]]:
+    """The groups; with GROUPING SETS those of each set, and after the keys whether they are added up."""
+    if not question.sets:
+        return list(groups.items())
+    found: dict[Key, list[Mapping[str, Any]]] = {}
+    for kept in question.sets:
+        for key, rows in groups.items():
+            part = tuple(each if i in kept else None for i, each in enumerate(key))
+            flags = tuple(int(i not in kept) for i in range(len(key)))
+            found.setdefault((*part, *flags), []).extend(rows)
+    return list(found.items())
 
 
 def _ranked(part: Any, descending: bool, first: bool) -> tuple[int, Any]:

@@ -9,6 +9,7 @@ import duckdb
 from hypothesis import strategies as st
 
 from dalenius.tables.language.expressions import (
+    DUCKDB_ALONE,
     PARTS,
     RULES,
     WINDOWS,
@@ -78,6 +79,7 @@ _LITERALS: dict[str, st.SearchStrategy[Literal]] = {
     "date": st.dates(date(1, 1, 1), date(9999, 12, 31)).map(literal),
     "moment": st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(literal),
 }
+_PATTERNS = st.sampled_from(["", "a*", "(a|b)+$", "^.*é", "[^a]{2,}", "(a*)*b", "\\\\"]).map(literal)
 _SMALL = st.integers(-400, 400).map(literal)
 _FIXED: dict[str, dict[int, st.SearchStrategy[Literal]]] = {
     "round": {1: _SMALL},
@@ -89,6 +91,12 @@ _FIXED: dict[str, dict[int, st.SearchStrategy[Literal]]] = {
     "like": {1: _LITERALS["text"]},
     "ilike": {1: _LITERALS["text"]},
     "replace": {1: _LITERALS["text"], 2: _LITERALS["text"]},
+    "split_part": {1: st.sampled_from(["-", "a", "\\"]).map(literal), 2: st.integers(1, 9).map(literal)},
+    "regexp_matches": {1: _PATTERNS, 2: st.sampled_from(["", "i", "s"]).map(literal)},
+    "regexp_full_match": {1: _PATTERNS, 2: st.sampled_from(["", "i", "s"]).map(literal)},
+    "regexp_extract": {1: _PATTERNS, 2: st.integers(0, 9).map(literal), 3: st.just("").map(literal)},
+    "regexp_replace": {1: _PATTERNS, 2: st.just("x$").map(literal), 3: st.just("g").map(literal)},
+    "strptime": {1: st.sampled_from(["%d.%m.%Y", "%Y-%m-%d", "%H:%M %p", "%j"]).map(literal)},
 }  # fmt: skip
 
 
@@ -98,7 +106,7 @@ def expressions(draw: st.DrawFn, type_: str, depth: int = 3) -> Expression:
     if depth == 0 or type_ == "other" or draw(st.integers(0, 4)) == 0:
         leaves = st.sampled_from(columns(type_)) if columns(type_) else st.nothing()
         return draw(leaves | _LITERALS[type_] if type_ in _LITERALS else leaves)
-    makers = sorted(name for name in RULES if name in _MAKES[type_])
+    makers = sorted(name for name in RULES if name in _MAKES[type_] and name not in DUCKDB_ALONE)
     name = draw(st.sampled_from([*makers, "case"]))
     if name == "case":
         branch = draw(expressions("boolean", depth - 1)), draw(expressions(type_, depth - 1))

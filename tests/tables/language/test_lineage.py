@@ -35,8 +35,12 @@ BY_PATIENT = "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM ({}) GRO
     ],
 )
 def test_what_is_called_like_the_unit_is_not_the_unit(source: str) -> None:
+    """Its groups are those of an answer, to be selected privately, and not rows of units."""
+    question = ask(BY_PATIENT.format(source), hospital())
+    assert question.after is not None and question.rows.keys == 1 and question.rows_per_unit is None
+    joined = BY_PATIENT.format(source) + " AS p JOIN wards ON TRUE"
     with pytest.raises(Unsupported, match="GROUP BY without the unit"):
-        ask(BY_PATIENT.format(source), hospital())
+        ask(joined, hospital())
 
 
 @pytest.mark.parametrize(

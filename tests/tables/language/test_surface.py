@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from language.hospital import connection, hospital, unprotected
 
+from dalenius.errors import InvalidArgument, Unsupported
 from dalenius.tables.language.parsing import ask
+from dalenius.tables.question import Sorted
+from dalenius.tables.schema import Schema
 
 CLAUSES = {
     "COUNT(*)": "SELECT COUNT(*) FROM visits",
@@ -212,6 +215,75 @@ CLAUSES = {
         "SELECT width, COUNT(*) FROM (SELECT CAST(floor(cost / 5) AS INTEGER) AS width FROM visits) "
         "GROUP BY width"
     ),
+    "IN and NOT IN with a public table": (
+        "SELECT COUNT(*), COUNT_IF(ward NOT IN (SELECT ward FROM wards WHERE region = 'south')),"
+        " COUNT_IF(ward NOT"
+        " IN (SELECT NULLIF(ward, 'B') FROM wards)), COUNT_IF(age NOT IN (SELECT length(ward) FROM wards"
+        " WHERE"
+        " region = 'x')) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE region <> 'x') OR age > 30"
+    ),
+    "IN as a key": (
+        "SELECT ward IN (SELECT NULLIF(ward, 'B') FROM wards) AS k, COUNT(*) FROM visits GROUP BY k"
+    ),
+    "EXISTS and NOT EXISTS with a public table": (
+        "SELECT COUNT(*), COUNT_IF(EXISTS (SELECT 1 FROM wards w WHERE w.ward = v.ward AND w.region ="
+        " 'north'))"
+        " FROM visits v WHERE NOT EXISTS (SELECT 1 FROM wards w WHERE v.ward = w.ward AND region = 'south')"
+    ),
+    "IN with the unit": (
+        "SELECT COUNT(*), SUM(age), COUNT_IF(patient_id NOT IN (SELECT patient_id FROM stays WHERE nights >"
+        " 3))"
+        " FROM visits WHERE patient_id IN (SELECT patient_id FROM stays WHERE nights > 2) OR age > 50"
+    ),
+    "EXISTS with the unit": (
+        "SELECT COUNT(*), AVG(cost) FROM visits v WHERE EXISTS (SELECT 1 FROM stays s WHERE s.patient_id ="
+        " v.patient_id AND s.nights = v.age % 5)"
+    ),
+    "SEMI and ANTI JOIN": (
+        "SELECT COUNT(*), SUM(age) FROM visits SEMI JOIN wards ON visits.ward = wards.ward AND region ="
+        " 'south'"
+        " ANTI JOIN stays ON visits.patient_id = stays.patient_id AND nights > 2"
+    ),
+    "NATURAL JOIN": "SELECT region, COUNT(*), AVG(nights) FROM visits NATURAL JOIN wards NATURAL JOIN stays"
+    " GROUP BY region",
+    "RIGHT JOIN on the unit": "SELECT COUNT(*), COUNT(n) FROM (SELECT patient_id, nights AS n FROM stays"
+    " WHERE"
+    " nights > 3) RIGHT JOIN visits USING (patient_id)",
+    "RIGHT JOIN after a public table": "SELECT region, COUNT(*) FROM wards RIGHT JOIN visits USING (ward)"
+    " GROUP BY"
+    " region",
+    "all rows of a public table": (
+        "SELECT w.ward, COUNT(v.age), AVG(v.cost + 1), COUNT(DISTINCT v.patient_id) FROM visits v RIGHT"
+        " JOIN wards"
+        " w ON v.ward = w.ward GROUP BY w.ward"
+    ),
+    "a public table LEFT JOIN a private one": (
+        "SELECT region, COUNT(age), MAX(cost) FROM wards LEFT JOIN visits USING (ward) GROUP BY region"
+    ),
+    "each row a unit, IN and EXISTS": (
+        "SELECT COUNT(*) FROM each_row AS e WHERE ward IN (SELECT ward FROM wards) AND age NOT IN (SELECT"
+        " length(ward) FROM wards) AND NOT EXISTS (SELECT 1 FROM wards w WHERE w.region = e.ward)"
+    ),
+    "each row a unit, IN of several columns": (
+        "SELECT COUNT(*) FROM each_row WHERE (ward, 'north') IN (SELECT ward, region FROM wards UNION ALL"
+        " SELECT"
+        " ward, 'south' FROM wards)"
+    ),
+    "pairs of numbers": (
+        "SELECT ward, CORR(age, cost), COVAR_POP(age, cost), COVAR_SAMP(cost, age), REGR_SLOPE(cost, age),"
+        " REGR_INTERCEPT(cost, age), REGR_R2(cost, age), REGR_COUNT(cost, age), REGR_AVGX(cost, age),"
+        " REGR_AVGY(cost, age), REGR_SXX(cost, age), REGR_SYY(cost, age), REGR_SXY(cost, age),"
+        " CORR(age, cost) FILTER (WHERE urgent OR age < 70) FROM visits GROUP BY ward"
+    ),
+    "MIN and MAX of dates": (
+        "SELECT MIN(day), MAX(day), MIN(seen), MAX(seen), MAX(day) - MIN(day), MIN(day) FILTER (WHERE"
+        " urgent),"
+        " date_diff('month', MIN(day), MAX(day)) FROM visits"
+    ),
+    "one of the values as a quantile": ("SELECT QUANTILE_CONT(age, 0.25), ward FROM visits GROUP BY ward"),
+    "COUNT(DISTINCT …) of several": (
+        "SELECT COUNT(DISTINCT (ward, age)), COUNT(DISTINCT (day, urgent, ward)) FROM visits"
+    ),
     "key of both tables": (
         "SELECT ward || region AS k, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY k"
     ),
@@ -302,3 +374,146 @@ def test_aggregates_of_one_column_share_it_and_rows_without_a_value_are_left_out
 def test_an_empty_table_has_an_answer() -> None:
     question = ask("SELECT COUNT(*), SUM(cost), AVG(cost) FROM visits WHERE age > 1000", hospital())
     assert unprotected(question) == [(0, None, None)]
+
+
+def test_regular_expressions_mean_what_they_mean_in_duckdb() -> None:
+    query = (
+        "SELECT regexp_extract(ward, '[A-C]') AS k, COUNT(*), COUNT(*) FILTER (WHERE regexp_matches(ward,"
+        " '^(a|b)$', 'i')), COUNT(*) FILTER (WHERE ward SIMILAR TO '[CD]' OR regexp_replace(ward, 'A', 'B') ="
+        " 'B') FROM visits GROUP BY k"
+    )
+    mine = [tuple(map(plain, row)) for row in unprotected(ask(query, hospital()))]
+    truth = [tuple(map(plain, row)) for row in connection().cursor().execute(query).fetchall()]
+    assert sorted(mine, key=sortable) == sorted(truth, key=sortable)
+
+
+@pytest.mark.parametrize("engine", ["postgres", "spark"])
+@pytest.mark.parametrize("condition", ["regexp_matches(ward, 'A')", "try_strptime(ward, '%Y') IS NULL"])
+def test_functions_of_duckdb_alone_are_refused_elsewhere(engine: str, condition: str) -> None:
+    schema = Schema(hospital().tables, dialect=engine)
+    with pytest.raises(Unsupported, match=engine):
+        ask(f"SELECT COUNT(*) FROM visits WHERE {condition}", schema)
+
+
+def test_a_list_of_quantiles_is_a_column_for_each() -> None:
+    query = "SELECT ward, QUANTILE_CONT(cost, [0.25, 0.5]) AS q FROM visits GROUP BY ward"
+    question = ask(query, hospital())
+    assert [output.name for output in question.outputs] == ["ward", "q_0.25", "q_0.5"]
+    truth = connection().cursor().execute(query).fetchall()
+    assert sorted(unprotected(question), key=sortable) == sorted(
+        ((ward, *quantiles) for ward, quantiles in truth), key=sortable
+    )
+
+
+def test_a_discrete_quantile_of_whole_numbers_is_whole_and_no_median_within_units() -> None:
+    query = "SELECT QUANTILE_DISC(age, 0.5), PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY age) FROM visits"
+    assert [type(each) for each in unprotected(ask(query, hospital()))[0]] == [int, int]
+    within = (
+        "SELECT AVG(m) FROM (SELECT patient_id, QUANTILE_DISC(age, 0.5) AS m FROM visits GROUP BY patient_id)"
+    )
+    with pytest.raises(Unsupported):
+        ask(within, hospital())
+
+
+AFTERWARDS = {
+    "ROLLUP": "SELECT ward, urgent, COUNT(*), AVG(cost), MEDIAN(age), GROUPING(urgent) AS g FROM visits"
+    " GROUP BY"
+    " ROLLUP (ward, urgent)",
+    "CUBE": "SELECT ward, urgent, SUM(age), GROUPING(ward, urgent) AS g FROM visits GROUP BY CUBE (1,"
+    " urgent) HAVING"
+    " COUNT(*) > 30",
+    "GROUPING SETS": (
+        "SELECT ward, urgent, age > 40 AS old, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward,"
+        " urgent), (old),"
+        " ROLLUP (ward))"
+    ),
+    "a column beside ROLLUP": "SELECT ward, urgent, MAX(cost) FROM visits GROUP BY ward, ROLLUP (urgent)",
+    "a window over ROLLUP": (
+        "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY GROUPING(ward)) AS share FROM visits"
+        " GROUP BY ROLLUP"
+        " (ward)"
+    ),
+    "an outer query over ROLLUP": (
+        "SELECT MAX(n) - MIN(n) AS d FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward))"
+    ),
+    "shares": "SELECT ward, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM visits GROUP BY ward",
+    "shares within a key": (
+        "SELECT ward, urgent, COUNT(*) AS n, n / SUM(COUNT(*)) OVER (PARTITION BY ward) AS share FROM visits"
+        " GROUP BY ward, urgent HAVING COUNT(*) > 10 ORDER BY ward, urgent"
+    ),
+    "ranks": (
+        "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY n DESC) AS r, DENSE_RANK() OVER (ORDER BY n),"
+        " ROW_NUMBER()"
+        " OVER (ORDER BY n, ward), PERCENT_RANK() OVER (ORDER BY n), CUME_DIST() OVER (ORDER BY n),"
+        " NTILE(2) OVER"
+        " (ORDER BY ward) FROM visits GROUP BY ward"
+    ),
+    "QUALIFY over groups": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY RANK() OVER (ORDER BY n DESC, ward)"
+        " <= 2"
+    ),
+    "neighbours in an order": (
+        "SELECT ward, n - LAG(n) OVER w AS d, LEAD(n) OVER w, FIRST_VALUE(ward) OVER w, LAST_VALUE(n) OVER"
+        " w, SUM(n)"
+        " OVER (ORDER BY ward ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s, AVG(n) OVER (PARTITION BY"
+        " ward < 'C')"
+        " FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WINDOW w AS (ORDER BY ward)"
+    ),
+    "a running total": "SELECT ward, SUM(SUM(age)) OVER (ORDER BY ward) AS t FROM visits GROUP BY ward",
+    "an outer filter": (
+        "WITH c AS (SELECT ward, COUNT(*) AS n, AVG(cost) AS a FROM visits GROUP BY ward) SELECT ward, n, a"
+        " * 2 AS b"
+        " FROM c WHERE n > 68 ORDER BY n DESC, ward DESC LIMIT 3"
+    ),
+    "an outer aggregate": (
+        "SELECT AVG(n), MAX(n), MIN(n), COUNT(*), SUM(n), COUNT(DISTINCT n) FROM (SELECT ward, COUNT(*) AS"
+        " n FROM"
+        " visits GROUP BY ward)"
+    ),
+    "an outer GROUP BY": (
+        "SELECT ward IS NULL AS k, MEDIAN(n), COUNT(*) FROM (SELECT ward, urgent, COUNT(*) AS n FROM visits"
+        " GROUP BY"
+        " ALL) GROUP BY k HAVING COUNT(*) > 1"
+    ),
+    "a number of the whole answer": (
+        "WITH c AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) SELECT ward, n / (SELECT SUM(n)"
+        " FROM c) AS"
+        " share FROM c WHERE n > (SELECT AVG(n) - 1 FROM c) AND ward > 'A' ORDER BY share, ward"
+    ),
+    "CTEs in a row": (
+        "WITH a AS (SELECT ward, urgent, COUNT(*) AS n FROM visits GROUP BY ward, urgent), b (w, t) AS"
+        " (SELECT ward,"
+        " SUM(n) FROM a GROUP BY ward) SELECT w, t FROM b WHERE t > 60 ORDER BY w"
+    ),
+    "a star over an answer": "SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) ORDER BY"
+    " n, ward",
+    "DISTINCT of an answer": "SELECT DISTINCT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+    "SELECT DISTINCT": "SELECT DISTINCT ward, urgent FROM visits WHERE age > 30",
+    "GROUP BY alone": "SELECT ward FROM visits GROUP BY ward ORDER BY ward DESC LIMIT 2",
+    "MODE": "SELECT MODE(ward) AS m FROM visits WHERE ward < 'B' OR urgent",
+    "MODE by group": (
+        "SELECT MODE(age % 3) + 1 AS m, urgent FROM visits WHERE urgent IS NOT NULL GROUP BY urgent ORDER"
+        " BY urgent"
+    ),
+    "MODE with FILTER": "SELECT mode(age % 3) FILTER (WHERE urgent) AS m FROM visits",
+}
+
+
+@pytest.mark.parametrize("clause", AFTERWARDS)
+def test_what_is_computed_from_an_answer_means_what_it_means_in_sql(clause: str) -> None:
+    query = AFTERWARDS[clause]
+    question = ask(query, hospital())
+    mine = [tuple(map(plain, row)) for row in unprotected(question)]
+    truth = [tuple(map(plain, row)) for row in connection().cursor().execute(query).fetchall()]
+    steps = () if question.after is None else question.after.steps
+    if not question.order and not any(isinstance(each, Sorted) for each in steps):
+        mine, truth = sorted(mine, key=sortable), sorted(truth, key=sortable)
+    assert mine == truth
+
+
+def test_values_that_are_asked_for_are_selected_privately_whatever_is_public() -> None:
+    schema = hospital(categories={"ward": ("A", "B")})
+    assert ask("SELECT ward, COUNT(*) FROM visits GROUP BY ward", schema).keys is not None
+    assert ask("SELECT DISTINCT ward FROM visits", schema).keys is None
+    with pytest.raises(InvalidArgument):
+        ask("SELECT DISTINCT ward FROM visits", schema, keys=["A"])

@@ -23,8 +23,16 @@ from datetime import date, datetime
 from typing import ClassVar
 
 from dalenius.errors import InvalidArgument
-from dalenius.tables.language.expressions import Call, Column, Expression, ExpressionType, Literal
+from dalenius.tables.language.expressions import (
+    DUCKDB_ALONE,
+    Call,
+    Column,
+    Expression,
+    ExpressionType,
+    Literal,
+)
 from dalenius.tables.language.functions import MOST_DIGITS
+from dalenius.tables.language.refusals import refuse
 
 Columns = Sequence[str] | Mapping[int, str]
 """The names that columns have in SQL, by their places."""
@@ -89,6 +97,9 @@ class Dialect(ABC):
             return f"{name.upper()}({', '.join(sql)})"
         if name.startswith("cast_"):
             return self.cast(sql[0], types[0], call.type)
+        if name in DUCKDB_ALONE and name not in self.special:
+            clause = "function that is not known" if name == "strptime" else "regular expression"
+            raise refuse(clause, f"{name} on {self.name}")
         return self.special[name](sql, types, call.arguments)
 
     def filled(self, template: str, arguments: Sequence[str]) -> str:

@@ -66,6 +66,10 @@ _REAL: Templates = {
     "cos": "cos(CASE WHEN isfinite({0}) THEN {0} END)",
     "tan": "tan(CASE WHEN isfinite({0}) THEN {0} END)",
     "atan": "atan({0})",
+    "asin": "asin(CASE WHEN {0} BETWEEN -1 AND 1 THEN {0} END)",
+    "acos": "acos(CASE WHEN {0} BETWEEN -1 AND 1 THEN {0} END)",
+    "atan2": "atan2({0}, {1})",
+    "to_float": "CAST(TRY_CAST({0} AS FLOAT) AS DOUBLE)",
     "is_nan": "isnan({0})",
     "pi": "pi()",
 }
@@ -93,6 +97,7 @@ _PLAIN: Templates = {
     "starts_with": "starts_with({0}, {1})",
     "ends_with": "ends_with({0}, {1})",
     "contains": "contains({0}, {1})",
+    "position": "CAST(strpos({0}, {1}) AS BIGINT)",
     "strftime": "strftime({0}, {1})",
     "dayname": "dayname({0})",
     "monthname": "monthname({0})",
@@ -124,6 +129,12 @@ class Duckdb(Dialect):
         return {
             "round": self._round,
             "substring": _substring,
+            "split_part": _split_part,
+            "regexp_matches": _regular("regexp_matches"),
+            "regexp_full_match": _regular("regexp_full_match"),
+            "regexp_extract": _regular("regexp_extract"),
+            "regexp_replace": _regular("regexp_replace"),
+            "strptime": lambda sql, *_: self.within(f"try_strptime({sql[0]}, {sql[1]})", "moment"),
             "extract": _extract,
             "date_trunc": self._date_trunc,
             "date_diff": _date_diff,
@@ -237,6 +248,35 @@ def _rounded_whole(sql: str, zeros: int) -> str:
 def _substring(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:
     places = [f"CASE WHEN {each} BETWEEN -{_PLACES} AND {_PLACES} THEN {each} END" for each in sql[1:]]
     return f"substring({', '.join([sql[0], *places])})"
+
+
+def _regular(name: str) -> Callable[..., str]:
+    """A function of a regular expression; the options come last, and the number of a group before them."""
+
+    def printed(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:
+        given = [
+            *sql[:2],
+            *(
+                str(literal_digits(sql_)) if sql_.type == "integer" else each
+                for each, sql_ in zip(sql[2:-1], arguments[2:-1], strict=True)
+            ),
+        ]
+        options = [sql[-1]] if literal_text(arguments[-1]) else []
+        return (
+            f"left({name}({', '.join([*given, *options])}), {MOST_TEXT})"
+            if name in _MADE
+            else (f"{name}({', '.join([*given, *options])})")
+        )
+
+    return printed
+
+
+_MADE = ("regexp_extract", "regexp_replace")
+"""Functions of regular expressions that make texts."""
+
+
+def _split_part(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:
+    return f"split_part({sql[0]}, {sql[1]}, {literal_digits(arguments[2])})"
 
 
 def _extract(sql: Sequence[str], types: Sequence[ExpressionType], arguments: Sequence[Expression]) -> str:

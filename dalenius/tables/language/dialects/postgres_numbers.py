@@ -82,6 +82,11 @@ INTEGER: Templates = {
     "sign": "CAST(sign(CAST({0} AS float8)) AS bigint)",
 }
 
+_FLOAT_MOST = 3.4028235677973366e38
+"""Real numbers from here on are beyond 32 bits, rounded to the nearest."""
+_FLOAT_LEAST = 7.006492321624085e-46
+"""Half of the least real number of 32 bits: to there, the nearest is 0."""
+
 
 def _sum(sign: str) -> str:
     safe, other = number(8e307), "<>" if sign == "-" else "<> -"
@@ -249,6 +254,12 @@ REAL: Templates = {
     "cos": f"{_FINITE} cos({{0}}) END",
     "tan": f"{_FINITE} tan({{0}}) END",
     "atan": "atan({0})",
+    "asin": f"CASE WHEN abs({{0}}) <= {ONE} THEN asin({{0}}) END",
+    "acos": f"CASE WHEN abs({{0}}) <= {ONE} THEN acos({{0}}) END",
+    "atan2": "atan2({0}, {1})",
+    "to_float": f"CASE WHEN abs({{0}}) = {INFINITY} THEN {{0}} WHEN abs({{0}}) < {number(_FLOAT_MOST)} THEN "
+    f"CASE WHEN abs({{0}}) > {number(_FLOAT_LEAST)} THEN CAST(CAST({{0}} AS float4) AS float8) "
+    f"ELSE {ZERO} END END",
     "is_nan": "CASE WHEN {0} IS NOT NULL THEN FALSE END",
     "pi": "pi()",
 }

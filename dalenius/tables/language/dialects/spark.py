@@ -68,6 +68,11 @@ _REAL: Templates = {
     "cos": f"cos(CASE WHEN abs({{0}}) < {_INFINITE} THEN {{0}} END)",
     "tan": f"tan(CASE WHEN abs({{0}}) < {_INFINITE} THEN {{0}} END)",
     "atan": "atan({0})",
+    "asin": "asin(CASE WHEN {0} BETWEEN -1 AND 1 THEN {0} END)",
+    "acos": "acos(CASE WHEN {0} BETWEEN -1 AND 1 THEN {0} END)",
+    "atan2": "atan2({0}, {1})",
+    "to_float": f"CASE WHEN abs({{0}}) = {_INFINITE} OR abs({{0}}) < 3.4028235677973366E38D "
+    "THEN CAST(CAST({0} AS FLOAT) AS DOUBLE) END",
     "is_nan": "CASE WHEN {0} IS NOT NULL THEN isnan({0}) END",
     "pi": "pi()",
 }
@@ -92,6 +97,7 @@ _PLAIN: Templates = {
     "replace": f"left(replace({{0}}, {{1}}, {{2}}), {MOST_TEXT})",
     "starts_with": "startswith({0}, {1})",
     "ends_with": "endswith({0}, {1})",
+    "position": "CAST(instr({0}, {1}) AS BIGINT)",
     "contains": "contains({0}, {1})",
     **spark_dates.PLAIN,
 }
@@ -123,6 +129,7 @@ class Spark(Dialect):
             "like": lambda sql, types, arguments: spark_texts.like(self.text, "LIKE", sql, arguments),
             "ilike": lambda sql, types, arguments: spark_texts.like(self.text, "ILIKE", sql, arguments),
             "substring": spark_texts.substring,
+            "split_part": lambda sql, _, given: f"split_part({sql[0]}, {sql[1]}, {literal_digits(given[2])})",
             "strftime": lambda sql, types, arguments: spark_dates.strftime(self.text, sql, arguments),
             "extract": spark_dates.extract,
             "date_trunc": lambda *each: self.within(spark_dates.date_trunc(*each), each[1][1]),

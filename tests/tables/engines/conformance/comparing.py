@@ -17,7 +17,7 @@ from dalenius.tables.language.expressions import Call, Expression, parts_of
 from dalenius.tables.rows import Rows
 
 LINES = 10
-NEARLY = {"ln", "exp", "power", "sin", "cos", "tan", "log2", "log10", "cbrt", "atan"}
+NEARLY = {"ln", "exp", "power", "sin", "cos", "tan", "log2", "log10", "cbrt", "atan", "asin", "acos", "atan2"}
 """Functions whose last digit is a library's own."""
 LETTERS = {"lower", "upper", "ilike"}
 """Functions that know letters: those beyond ASCII have no one other case."""
