@@ -184,7 +184,7 @@ class Outermost:
             # Which values there are is asked: those that could be there are no answer.
             if given is not None:
                 raise InvalidArgument(
-                    Message("SELECT DISTINCT asks for the groups that ", Argument("keys", "keys="), " lists."),
+                    Message("SELECT DISTINCT asks for what ", Argument("keys", "keys="), " would list."),
                     remedy="Ask for COUNT(*) by these columns.",
                 )
             self._check_unit(keys)
