@@ -53,6 +53,10 @@ def query(
     relation: Annotated[
         str | None, typer.Option(help="add_remove (where none is given), replace or zero_out.")
     ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help='What a row without an id is: "left out" (where none is given) or "each row".'),
+    ] = None,
     ranges: Annotated[
         Listed, typer.Option("--range", help="A public fact: COLUMN=LOW:HIGH. Repeat for more.")
     ] = None,
@@ -108,7 +112,7 @@ def query(
             exact(epsilon, "epsilon"),
             read_bounds(bound_rows, bound_groups, bound_pairs, bound_range),
         )
-        who, limit = read_unit(unit, unit_column, window, relation), read_budget(budget, delta)
+        who, limit = read_unit(unit, unit_column, window, relation, missing), read_budget(budget, delta)
         charged = account if share is None else _shared(source, share, ledger, account, limit)
         with opening.table(
             source,

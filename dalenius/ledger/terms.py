@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -59,7 +59,7 @@ class Terms:
         """As it is kept, the name aside."""
         if self.stored is not None:
             return self.stored
-        plain = {"unit": asdict(self.unit), "filter": self.limit.to_json(), "source": self.source}
+        plain = {"unit": self.unit.plain(), "filter": self.limit.to_json(), "source": self.source}
         return json.dumps(plain, sort_keys=True)
 
     @staticmethod

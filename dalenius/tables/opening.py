@@ -180,6 +180,22 @@ def _check_told(engine: Engine, columns: Mapping[str, str], unit: Unit) -> None:
             f"A unit cannot be told by {unit.column}: of its type not all values can be told apart.",
             remedy="Name the unit by a column of numbers, texts or dates.",
         )
+    if unit.missing == "each row":
+        _check_numbered(engine, kinds.get(folded(unit.column or "")))
+
+
+def _check_numbered(engine: Engine, kind: str | None) -> None:
+    """Refuse rows as units of their own where an engine does not number them once and for all steps.
+
+    DuckDB evaluates SQL with window functions once for a question. PostgreSQL and Spark evaluate a query
+    again for each step, and may number the rows otherwise.
+    """
+    if engine.dialect != "duckdb" or kind == "moment":
+        raise InvalidArgument(
+            'missing="each row" needs a source that DuckDB reads, and ids that are no time stamps.',
+            remedy="Give rows without an id one of their own in the source, such as "
+            "COALESCE(patient_id, 'row ' || visit_id) in a view.",
+        )
 
 
 def _check_alone(table: str | None) -> None:

@@ -69,7 +69,8 @@ class Private:
     @property
     def units(self) -> int:
         """How many columns make the unit: none where every row is one."""
-        return 0 if self.unit.column is None else 1 + (self.unit.window is not None)
+        more = self.unit.window is not None, self.unit.missing == "each row"
+        return 0 if self.unit.column is None else 1 + sum(more)
 
 
 @dataclass(frozen=True)

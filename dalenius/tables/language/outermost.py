@@ -166,7 +166,7 @@ class Outermost:
         if given is not None:
             return given_keys(given, names, [as_known(key.type) for key in keys])
         found = public_keys(self.relation, keys, self.schema)
-        units = set(range(self.relation.facts.units))
+        units = self.relation.facts.told
         if found is None and units and {unit_part(self.relation, key) for key in keys} >= units:
             raise refuse("GROUP BY the unit in the outermost query")
         return found

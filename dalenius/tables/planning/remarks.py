@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dalenius.losses.fields import written
+from dalenius.release.receipt import ROWS_WITHOUT
 from dalenius.tables.bounds import names_of
 from dalenius.tables.engines.engine import Measure
 from dalenius.tables.planning.bars import Noisy
@@ -28,6 +29,8 @@ def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
     asked = {need.family for need in plan.needs}
     who = plan.unit.entity
     said: list[str] = []
+    if (absent := without_id(plan)) is not None:
+        said.append(absent)
     if plan.parts.selection is not None:
         said.append(f"groups selected privately, each {who} counting in at most {plan.parts.selection.keys}")
     if "rows" in asked:
@@ -42,6 +45,16 @@ def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
     if "distinct" in asked:
         said.append(f"at most {found.pairs} values of each {who} count: {_origin(plan, found, 'distinct')}")
     return (*said, *_ranges(plan, found), *([UNCLIPPED] if unclipped(plan, found) else []))
+
+
+def without_id(plan: Plan) -> str | None:
+    """What becomes of rows without the id of a unit; None where every row is a unit."""
+    if plan.unit.column is None:
+        return None
+    whole = plan.unit.missing == "left out"
+    what = "left out of every answer" if whole else f"each counted as a {plan.unit.entity} of its own"
+    time = " or a time" if plan.unit.window is not None else ""
+    return f"{ROWS_WITHOUT}{plan.unit.column}{time} are {what}"
 
 
 def unclipped(plan: Plan, found: Found) -> bool:

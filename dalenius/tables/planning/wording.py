@@ -27,6 +27,7 @@ def lines(plan: Plan) -> list[Line]:
     return [
         ("cost", cost),
         ("protects", f"{plan.unit}"),
+        *_absent(plan),
         _groups(plan),
         *_known(plan),
         *_searches(plan),
@@ -36,6 +37,11 @@ def lines(plan: Plan) -> list[Line]:
             f"each holds its result, as bounded, with probability {float(plan.confidence):g}",
         ),
     ]
+
+
+def _absent(plan: Plan) -> list[Line]:
+    absent = remarks.without_id(plan)
+    return [] if absent is None else [("rows", absent)]
 
 
 def _groups(plan: Plan) -> Line:
