@@ -26,7 +26,8 @@ class Explanation:
     def of(request: Request, account: Account) -> Explanation:
         """Of a question that might be asked of an account."""
         plan = request.plan()
-        return Explanation(request.asked, plan.loss, tuple(plan.lines()), account, request)
+        assumed = [("assumed", text) for text in request.assumed]
+        return Explanation(request.asked, plan.loss, (*plan.lines(), *assumed), account, request)
 
     @property
     def fits(self) -> bool:

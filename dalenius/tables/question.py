@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dalenius.tables.language.basis import Basis
 from dalenius.tables.language.formulas import Formula
 from dalenius.tables.rows import Key, Rows
 
@@ -79,3 +80,5 @@ class Question:
     never_null: tuple[bool, ...] = ()
     """Whether each value of the rows is there in every row; () where nothing is known. Where it is wrong, it
     costs accuracy, never privacy."""
+    basis: Basis | None = None
+    """Which rows of which table it is about, where that is plain."""

@@ -115,7 +115,7 @@ def folded(name: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
-def own(types: Mapping[str, Type], name: str) -> str:
+def own(types: Mapping[str, str], name: str) -> str:
     """A table's own spelling of a column's name."""
     for column in types:
         if folded(column) == folded(name):

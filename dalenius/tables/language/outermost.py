@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.language.aggregating import Grouping
+from dalenius.tables.language.basis import basis_of
 from dalenius.tables.language.beliefs import is_fixed, unit_part
 from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.expressions import Call, Column, Expression, Literal
@@ -78,6 +79,7 @@ class Outermost:
             offset=self._number("offset") or 0,
             value_names=columns.names(),
             never_null=columns.never_null(),
+            basis=basis_of(self.relation, self.grouping.keys, columns.values),
         )
         return with_text(question)
 
