@@ -26,6 +26,12 @@ Source = Annotated[str, typer.Argument(help="The table: a CSV, Parquet or DuckDB
 Query = Annotated[str, typer.Argument(help="The question, in SQL.", metavar="SQL")]
 Epsilon = Annotated[str, typer.Option(help="The ε of this answer, such as 0.5.")]
 Listed = list[str] | None
+Encoding = Annotated[
+    str | None, typer.Option(help="The encoding of a CSV, such as windows-1252, where it is not as found.")
+]
+Decimal = Annotated[str | None, typer.Option(help='The decimal mark of a file: "." or ",".')]
+Dates = Annotated[str | None, typer.Option(help="How a file writes dates, such as DD.MM.YYYY.")]
+Null = Annotated[Listed, typer.Option(help="A cell of a file that stands for no value. Repeat for more.")]
 
 
 def query(
@@ -75,6 +81,10 @@ def query(
     types: Annotated[
         Listed, typer.Option("--type", help="How a column of a CSV is read: COLUMN=TYPE. Repeat for more.")
     ] = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    null: Null = None,
     public: Annotated[
         Listed, typer.Option(help="A public table to join with: NAME=FILE. Repeat for more.")
     ] = None,
@@ -123,6 +133,10 @@ def query(
             name=name,
             table=table,
             types=dict(read_pair(text, "type", "age=BIGINT") for text in types or ()),
+            encoding=encoding,
+            decimal=decimal,
+            dates=dates,
+            null=null or None,
             ranges=dict(map(read_range, ranges or ())),
             rows_per_unit=rows_per_unit,
             public=dict(read_pair(text, "public", "wards=wards.csv") for text in public or ()),

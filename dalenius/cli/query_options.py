@@ -117,6 +117,16 @@ def read_keys(asked: Table, texts: Sequence[str]) -> dict[str, list[Value]] | No
     } or None
 
 
+def read_categories(asked: Table, texts: Sequence[str]) -> dict[str, list[Value]]:
+    """The values that columns have, each read as its column's type."""
+    types = asked.columns
+    found = dict(read_pair(text, "category", "ward=A,B") for text in texts)
+    return {
+        column: [_value(value, types.get(column)) for value in values.split(",")]
+        for column, values in found.items()
+    }
+
+
 def _value(text: str, kind: str | None) -> Value:
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -35,7 +35,7 @@ class Keeper:
         self._text: str | None = None
         self._state: State | None = None
         if isinstance(account, Unopened) and account.waiting:
-            account.propose(self._with_found(Profile(dict(said)), whole=True).to_json())
+            account.propose(self._with_found(Profile(dict(said))).to_json())
 
     def state(self) -> State:
         """Return the schema and facts under what the account keeps now."""
@@ -58,7 +58,7 @@ class Keeper:
         if isinstance(account, Unopened) and account.waiting:
             return
         kept = Profile.from_json(account.profile)
-        settled = self._with_found(kept, whole=False)
+        settled = self._with_found(kept)
         if settled.to_json() != kept.to_json():
             # A role that may only charge leaves it to the owner.
             try:
@@ -70,14 +70,13 @@ class Keeper:
 
     def noting(self, change: Callable[[Profile], Profile], *, by: str) -> None:
         """Keep a changed profile with the account, what was found of its files included."""
+        # That of an account that is not open yet is the proposed one, which says what was found already.
         kept = Profile.from_json(self._account.profile)
-        if isinstance(self._account, Unopened) and self._account.waiting:
-            kept = self._with_found(Profile(dict(self._said)), whole=True)
-        text = self._with_found(change(kept), whole=False).to_json()
+        text = self._with_found(change(kept)).to_json()
         if text is not None:
             self._account.note_profile(text, by=by)
 
-    def _with_found(self, profile: Profile, *, whole: bool) -> Profile:
+    def _with_found(self, profile: Profile) -> Profile:
         """A profile with what was found of files that it says nothing of."""
         for source in getattr(self._engine, "sources", ()):
             name, found = getattr(source, "name", None), getattr(source, "found", None)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.schema import folded
-from dalenius.tables.sources.forms import Form, find_encoding, opened
+from dalenius.tables.sources.forms import WIDE, Form, find_encoding, opened
 from dalenius.tables.sources.identity import Origin, file_names
 from dalenius.tables.sources.kinds import literal, quoted, version
 from dalenius.tables.sources.readable import EXCEL, Copies, sheets
@@ -86,6 +86,10 @@ class Csv:
         copies = Copies(folder)
         excel = paths[0].lower().endswith(EXCEL)
         known = form.over(Form(encoding="utf-8" if excel else form.encoding or _encoding(paths)))
+        if known.encoding in WIDE and not all(find_encoding(path) in WIDE for path in paths):
+            raise InvalidArgument(
+                "The file is not in UTF-16.", remedy="Leave encoding out, so that it is found."
+            )
         if excel:
             sheet = _sheet(paths[0], sheet)
         readable = tuple(copies.of(path, known.encoding or "utf-8", sheet) for path in paths)

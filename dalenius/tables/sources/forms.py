@@ -25,6 +25,8 @@ from typing import IO, Any, cast
 from dalenius.errors import InvalidArgument
 
 WINDOWS = "cp1252"
+WIDE = ("utf-16", "utf-16-le", "utf-16-be")
+_ASCII = bytes(range(128)).decode("ascii")
 ISO = "YYYY-MM-DD"
 DATES = (ISO, "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY", "DD-MM-YYYY")
 """Forms of dates that are looked for; others of the kind may be declared."""
@@ -132,11 +134,12 @@ def _is_date(text: object) -> bool:
 def _encoding(name: object) -> str:
     with suppress(LookupError, TypeError, ValueError):
         codec = codecs.lookup(cast("str", name))
-        if getattr(codec, "_is_text_encoding", True):
+        # In others the first line might not end where it does, and records be taken for names of columns.
+        if codec.name in WIDE or bytes(range(128)).decode(codec.name) == _ASCII:
             # What calls itself Latin-1 is nearly always its superset, which differs in control letters only.
             return WINDOWS if codec.name == "iso8859-1" else codec.name
     raise InvalidArgument(
-        "encoding must be the name of an encoding.",
+        "encoding must be the name of an encoding that agrees with ASCII, or of UTF-16.",
         remedy='Pass "utf-8", "windows-1252", "utf-16" or another one that Python knows.',
     )
 

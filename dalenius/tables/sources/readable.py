@@ -57,12 +57,16 @@ class Copies:
 
 
 def _decoded(path: str, encoding: str, out: Any) -> None:
-    decoder = codecs.getincrementaldecoder(encoding)(
-        "dalenius-as-it-is" if encoding == WINDOWS else "replace"
-    )
     with opened(path) as file:
-        while piece := file.read(_PIECE):
+        piece = file.read(_PIECE)
+        if encoding == "utf-16" and not piece.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            # Python refuses what has no mark at its beginning.
+            encoding = "utf-16-le"
+        odd = "dalenius-as-it-is" if encoding == WINDOWS else "replace"
+        decoder = codecs.getincrementaldecoder(encoding)(odd)
+        while piece:
             out.write(_plain(decoder.decode(piece)))
+            piece = file.read(_PIECE)
         out.write(_plain(decoder.decode(b"", final=True)))
 
 

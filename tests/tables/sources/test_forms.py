@@ -134,6 +134,9 @@ def test_only_this_user_may_read_the_copy_and_it_goes(tmp_path: Path) -> None:
     [
         {"encoding": "klingon"},
         {"encoding": "base64"},
+        {"encoding": "utf-32"},
+        {"encoding": "cp037"},
+        {"encoding": "utf-7"},
         {"decimal": ";"},
         {"dates": "DD.MM."},
         {"dates": "DD.DD.YYYY"},
