@@ -26,7 +26,9 @@ class Explanation:
     def of(request: Request, account: Account) -> Explanation:
         """Of a question that might be asked of an account."""
         plan = request.plan()
-        assumed = [("assumed", text) for text in request.assumed]
+        assumed = [
+            ("profile" if text.startswith("groups by ") else "assumed", text) for text in request.assumed
+        ]
         return Explanation(request.asked, plan.loss, (*plan.lines(), *assumed), account, request)
 
     @property

@@ -17,6 +17,7 @@ from dalenius.errors import LedgerReadOnly
 from dalenius.ledger import Account
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.facts import Facts, Profile
+from dalenius.tables.question import Question
 from dalenius.tables.schema import Private, Schema, folded
 from dalenius.tables.sources.forms import Form
 from dalenius.tables.unopened import Unopened
@@ -103,14 +104,26 @@ class State:
         """What is known of the table itself."""
         return next(iter(self.tables.values()))
 
-    def told(self, sql: str) -> tuple[str, ...]:
-        """Return what is assumed of the files of a query, for its receipt."""
-        said: list[str] = []
+    def told(self, question: Question) -> tuple[str, ...]:
+        """Return what is taken from the account beside bounds: groups that were learned, forms of files."""
+        sql, said = question.rows.sql, self._groups(question)
         for table, (name, facts) in zip(self.schema.tables, self.tables.items(), strict=False):
             if f'"{name}"' in sql or f"`{name}`" in sql:
                 columns = [each for each in table.columns if f'"{each}"' in sql or f"`{each}`" in sql]
                 said += [f"{name}: {text}" for kind, text in facts.lines(columns) if kind == "assumed"]
         return tuple(said)
+
+    def _groups(self, question: Question) -> list[str]:
+        known, basis = self.main.learned, question.basis
+        if known is None or basis is None or question.keys is None:
+            return []
+        return [
+            f"groups by {name}: the {len(known.categories[name])} values that the account's profile shows"
+            for place, name in enumerate(basis.keys)
+            if name is not None
+            and name not in self.main.categories
+            and {key[place] for key in question.keys} == set(known.categories.get(name, ()))
+        ]
 
 
 def refit(engine: Engine, forms: Mapping[str, Form]) -> None:

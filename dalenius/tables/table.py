@@ -207,7 +207,7 @@ class Table(Askable):
             bounds=_applied(bounds, state.main.bounds, question),
             public_size=state.main.public_size,
             learned=state.main.learned,
-            assumed=state.told(question.rows.sql),
+            assumed=state.told(question),
             by=self._by if by is None else by,
             purpose=purpose,
             time=self._time,
