@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,7 +87,7 @@ def profile(
             time=time,
             by=by,
         ) as asked:
-            said = {
+            said: dict[str, Any] = {
                 "ranges": dict(map(read_range, ranges or ())),
                 "categories": read_categories(asked, categories or ()),
                 "rows_per_unit": rows_per_unit,
@@ -101,7 +101,7 @@ def profile(
             }
             told = {key: value for key, value in said.items() if value not in (None, {})}
             if told:
-                asked.declare(**told)  # type: ignore[arg-type]
+                asked.declare(**told)
             if cost is not None:
                 asked.learn(epsilon=cost, columns=columns or None, by=by, purpose=purpose)
             if json:

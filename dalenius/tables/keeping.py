@@ -9,7 +9,7 @@ opens the account, it is kept.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,17 +127,20 @@ class State:
 
 
 def refit(engine: Engine, forms: Mapping[str, Form]) -> None:
-    """Read the sources of an engine in forms that are kept, by the names of their tables."""
-    sources: Sequence[Any] = getattr(engine, "sources", ())
+    """Read the sources of an engine of DuckDB in forms that are kept, by the names of their tables."""
+    from dalenius.tables.engines.duckdb import DuckdbEngine
+    from dalenius.tables.sources.csv_files import Csv
+    from dalenius.tables.sources.frames import Frame
+
+    if not isinstance(engine, DuckdbEngine):
+        return
     named = {folded(name): form for name, form in forms.items()}
-    fitted = [
+    engine.sources = tuple(
         source.under(named[folded(source.name)])
-        if hasattr(source, "under") and folded(source.name) in named
+        if isinstance(source, Csv | Frame) and folded(source.name) in named
         else source
-        for source in sources
-    ]
-    if fitted != list(sources):
-        engine.sources = tuple(fitted)  # type: ignore[attr-defined]
+        for source in engine.sources
+    )
 
 
 def with_facts(table: Private, facts: Facts) -> Private:

@@ -97,9 +97,8 @@ class Csv:
         check_types(name, names, form.types)
         texts = tuple((column, "VARCHAR") for column in names)
         plain = Csv(name, paths, delimiter, texts, known, Form(), copies, sheet)
-        whole = guess(
-            connection, plain._scan(), [column for column in names if column not in form.types], known
-        )
+        telling = [column for column in names if form.types.get(column, "").upper() != "VARCHAR"]
+        whole = guess(connection, plain._scan(), telling, known)
         columns = tuple((column, whole.types[column]) for column in names)
         return replace(plain, columns=columns, form=whole, found=whole.less(form))
 

@@ -46,8 +46,8 @@ class Frame:
         cursor = connection.cursor()
         try:
             cursor.register("dalenius_first", plain.texts(most=100_000))
-            unsaid = [column for column in columns if column not in form.types]
-            whole = guess(cursor, "dalenius_first", unsaid, form)
+            telling = [column for column in columns if form.types.get(column, "").upper() != "VARCHAR"]
+            whole = guess(cursor, "dalenius_first", telling, form)
         finally:
             cursor.close()
         return Frame(name, frame, whole, replace(whole.less(form), encoding=None))

@@ -42,7 +42,7 @@ def guess(
     Args:
         connection: Where it is read.
         source: The columns, of texts.
-        columns: The names of those whose types are looked for.
+        columns: The names of those that tell the decimal mark and dates, and types where none is known.
         form: What is known already.
     """
     from duckdb import Error
@@ -56,10 +56,10 @@ def guess(
     there = [f"count(*) FILTER (WHERE trim({quoted(c)}) NOT IN ('', {absent}))" for c in columns]
     first = f"(SELECT * FROM {source} LIMIT {CELLS})"
     row: Sequence[int] = (0,) * (len(counted) + len(there))
-    # Where they cannot be read, they are texts.
-    with suppress(Error):
-        (row,) = connection.execute(f"SELECT {', '.join([*counted, *there]) or 1} FROM {first}").fetchall()
-    row = row if columns else ()
+    if columns:
+        # Where they cannot be read, they are texts.
+        with suppress(Error):
+            (row,) = connection.execute(f"SELECT {', '.join([*counted, *there])} FROM {first}").fetchall()
     step = len(tests)
     seen = {
         column: _Seen(dict(zip(tests, row[step * i : step * (i + 1)], strict=True)), row[len(counted) + i])

@@ -108,6 +108,13 @@ def test_dates_are_told_unless_day_and_month_may_be_either(
     engine.close()
 
 
+def test_declared_types_leave_the_decimal_mark_and_dates_to_be_found(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x;tag\n" + "".join(f"{i},5;{1 + i}.12.2013\n" for i in range(20)))
+    row = one(path, "SELECT sum(x) AS x, max(tag) AS tag FROM t", types={"x": "DOUBLE", "tag": "DATE"})
+    assert row == {"x": 200.0, "tag": datetime.date(2013, 12, 20)}
+
+
 def test_points_stay_decimal_marks_where_columns_have_them(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("id;x;y\n" + "".join(f"{i};{i}.25;{i}.5\n" for i in range(20)))
