@@ -13,7 +13,7 @@ import pytest
 
 import dalenius as dp
 from dalenius import noise
-from dalenius.errors import BudgetExceeded, InvalidArgument, LedgerTampered
+from dalenius.errors import BudgetExceeded, InvalidArgument, LedgerTampered, QueryFailed
 from dalenius.losses import Loss
 from dalenius.tables import Bounds, Table
 from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
@@ -363,3 +363,22 @@ def test_neighbours_of_a_file_in_latin_letters_are_read_alike(tmp_path: Path, wi
             (str(table.profile), table.explain(query, epsilon=1).lines, release.receipt.bounds, release.loss)
         )
     assert said[0] == said[1]
+
+
+def test_what_fails_after_the_charge_stays_charged_and_keeps_nothing(
+    visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = opened(visits, tmp_path)
+
+    def broken(rows: object) -> Any:
+        raise RuntimeError("the record of Ana Lima")
+
+    monkeypatch.setattr(table._engine, "load", broken)
+    with pytest.raises(QueryFailed, match="charged as entry 2") as failed:
+        table.learn(epsilon=1)
+    assert failed.value.__context__ is None and "Ana" not in str(failed.value)
+    assert [entry.event for entry in table.account.entries()] == ["open", "reserve", "forfeit"]
+    assert table.profile.facts.learned is None
+    table.close()
+    with pytest.raises(InvalidArgument, match="closed"):
+        table.learn(epsilon=1)
