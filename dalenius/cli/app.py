@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dalenius.cli import attack, ledger, local, query, stream, study
+from dalenius.cli import attack, ledger, local, profile, query, stream, study
 from dalenius.cli.expression import family, parse
 from dalenius.cli.output import emit_json, exact, show
 from dalenius.display import harmless
@@ -57,6 +57,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(stream.app, name="stream")
 app.add_typer(local.app, name="local")
 app.command()(query.query)
+app.command()(profile.profile)
 app.command(cls=study.Spread)(study.study)
 
 

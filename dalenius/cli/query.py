@@ -27,6 +27,12 @@ Source = Annotated[str, typer.Argument(help="The table: a CSV, Parquet or DuckDB
 Query = Annotated[str, typer.Argument(help="The question, in SQL.", metavar="SQL")]
 Epsilon = Annotated[str, typer.Option(help="The ε of this answer, such as 0.5.")]
 Listed = list[str] | None
+Encoding = Annotated[
+    str | None, typer.Option(help="The encoding of a CSV, such as windows-1252, where it is not as found.")
+]
+Decimal = Annotated[str | None, typer.Option(help='The decimal mark of a file: "." or ",".')]
+Dates = Annotated[str | None, typer.Option(help="How a file writes dates, such as DD.MM.YYYY.")]
+Null = Annotated[Listed, typer.Option(help="A cell of a file that stands for no value. Repeat for more.")]
 
 
 def query(
@@ -54,6 +60,10 @@ def query(
     relation: Annotated[
         str | None, typer.Option(help="add_remove (where none is given), replace or zero_out.")
     ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help='What a row without an id is: "left out" (where none is given) or "each row".'),
+    ] = None,
     ranges: Annotated[
         Listed, typer.Option("--range", help="A public fact: COLUMN=LOW:HIGH. Repeat for more.")
     ] = None,
@@ -72,6 +82,10 @@ def query(
     types: Annotated[
         Listed, typer.Option("--type", help="How a column of a CSV is read: COLUMN=TYPE. Repeat for more.")
     ] = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    null: Null = None,
     public: Annotated[
         Listed, typer.Option(help="A public table to join with: NAME=FILE. Repeat for more.")
     ] = None,
@@ -117,7 +131,7 @@ def query(
             exact(epsilon, "epsilon"),
             read_bounds(bound_rows, bound_groups, bound_pairs, bound_range),
         )
-        who, limit = read_unit(unit, unit_column, window, relation), read_budget(budget, delta)
+        who, limit = read_unit(unit, unit_column, window, relation, missing), read_budget(budget, delta)
         charged = account if share is None else _shared(source, share, ledger, account, limit)
         with opening.table(
             source,
@@ -128,6 +142,10 @@ def query(
             name=name,
             table=table,
             types=dict(read_pair(text, "type", "age=BIGINT") for text in types or ()),
+            encoding=encoding,
+            decimal=decimal,
+            dates=dates,
+            null=null or None,
             ranges=dict(map(read_range, ranges or ())),
             rows_per_unit=rows_per_unit,
             public=dict(read_pair(text, "public", "wards=wards.csv") for text in public or ()),

@@ -14,7 +14,7 @@ from dalenius.privacy import numbers
 
 if TYPE_CHECKING:
     from dalenius.ledger import Budget
-    from dalenius.privacy.unit import Relation, Unit, Window
+    from dalenius.privacy.unit import Missing, Relation, Unit, Window
     from dalenius.tables import Bounds, Table
     from dalenius.tables.schema import End
 
@@ -22,20 +22,26 @@ Value = bool | int | float | str
 
 
 def read_unit(
-    entity: str | None, column: str | None, window: str | None, relation: str | None
+    entity: str | None,
+    column: str | None,
+    window: str | None,
+    relation: str | None,
+    missing: str | None = None,
 ) -> Unit | None:
     """Who is protected; None where nothing is said, so that the account says it."""
     from dalenius.privacy.unit import Unit
 
     if entity is None and column is None:
-        if window is None and relation is None:
+        if window is None and relation is None and missing is None:
             return None
         raise InvalidArgument(
-            "A window or a relation is that of a unit, and no unit is named.",
-            remedy="Add --unit-column patient_id, or leave out --window and --relation.",
+            "A window, a relation and what is missing are those of a unit, and no unit is named.",
+            remedy="Add --unit-column patient_id, or leave out --window, --relation and --missing.",
         )
     named = entity or (column or "").removesuffix("_id") or column or ""
-    return Unit(named, column, cast("Window | None", window), cast("Relation", relation or "add_remove"))
+    neighbours = cast("Relation", relation or "add_remove")
+    absent = cast("Missing", missing or "left out")
+    return Unit(named, column, cast("Window | None", window), neighbours, absent)
 
 
 def read_budget(epsilon: str | None, delta: str | None) -> Budget | None:
@@ -109,6 +115,16 @@ def read_keys(asked: Table, texts: Sequence[str]) -> dict[str, list[Value]] | No
         column: [_value(value, types.get(column)) for value in values.split(",")]
         for column, values in found.items()
     } or None
+
+
+def read_categories(asked: Table, texts: Sequence[str]) -> dict[str, list[Value]]:
+    """The values that columns have, each read as its column's type."""
+    types = asked.columns
+    found = dict(read_pair(text, "category", "ward=A,B") for text in texts)
+    return {
+        column: [_value(value, types.get(column)) for value in values.split(",")]
+        for column, values in found.items()
+    }
 
 
 def _value(text: str, kind: str | None) -> Value:

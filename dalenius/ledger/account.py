@@ -21,7 +21,7 @@ from dalenius.errors import BudgetExceeded, InvalidArgument, NotSound
 from dalenius.ledger import balances
 from dalenius.ledger.balances import Cell, Noted
 from dalenius.ledger.budget import Budget, stated
-from dalenius.ledger.chain_state import RULES, ChainState, allowed
+from dalenius.ledger.chain_state import RULES, ChainState, allowed, profiled
 from dalenius.ledger.charge import Charge, TooMuch, accepted, charge, refusal, room, weighed
 from dalenius.ledger.clock import moment, seen_at
 from dalenius.ledger.closing import check_open
@@ -32,7 +32,7 @@ from dalenius.ledger.reservation import Reservation
 from dalenius.ledger.rules import Allowance
 from dalenius.ledger.spelling import spelled
 from dalenius.ledger.terms import Terms
-from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, check_text
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, LONGEST_PROFILE, check_text
 from dalenius.losses.composition import compose
 from dalenius.losses.cost import Cost
 from dalenius.losses.loss import Loss
@@ -271,6 +271,43 @@ class Account:
                 values=allowed(self.name, rules),
             )
             transaction.set_balance(self.name, f"{RULES}{number}", text)
+        self.ledger.anchored(entry)
+        return entry
+
+    @property
+    def profile(self) -> str | None:
+        """What is kept about the account's data, as JSON of whoever reads it; None where nothing is.
+
+        It is part of the chain: the newest profile counts, those before it stay, and one that was changed,
+        removed or put back is refused as `LedgerTampered`.
+        """
+        with self.ledger.store.read() as snapshot:
+            noted = ChainState(snapshot).profile(self.name)
+        return self.terms.profile if noted is None else noted
+
+    def note_profile(self, text: str, *, by: str = "") -> Entry:
+        """Keep a new profile with the account, in place of the one before. For the owner; nothing is charged.
+
+        Args:
+            text: The profile, which must not depend on private data but by what was charged.
+            by: Who notes it.
+        """
+        check_open()
+        _texts(by=by)
+        check_text("profile", text, LONGEST_PROFILE)
+        self.ledger.prepare()
+        with self.ledger.store.write(durable=True) as transaction:
+            state = self.ledger.state(transaction)
+            state.check_terms(self.name, self.terms.to_json())
+            head = state.head
+            number = 1 if head is None else head.number + 1
+            entry = state.write(
+                account=self.name,
+                event="profile",
+                at=moment(head, state.witness.now),
+                fields={"profile": text, "by": by},
+                values=profiled(self.name, number, text),
+            )
         self.ledger.anchored(entry)
         return entry
 

@@ -7,6 +7,7 @@ over:
     "terms" of an account    the number of the entry that opened it, and the digest of what that entry fixed
     "total" of an account    the number of its newest charge, and the digest of the total stated there
     "rules" of an account    the digest of all its allowances
+    "profile" of an account  the number of the newest entry that says what is kept about its data, its digest
     any other scope          the digest of that balance
     "accounts" of no account the digest of all accounts, so that none is opened twice
 
@@ -47,6 +48,11 @@ def allowed(account: str, rules: Mapping[str, str]) -> dict[str, str]:
     """Return what the tree holds of all the allowances of an account."""
     every = "\n".join(f"{digest(scope)} {digest(rules[scope])}" for scope in sorted(rules))
     return {key(account, "rules"): digest(every)}
+
+
+def profiled(account: str, number: int, profile: str) -> dict[str, str]:
+    """Return what the tree holds of what an account keeps about its data, since an entry of that number."""
+    return {key(account, "profile"): f"{number}.{digest(profile)}"}
 
 
 def balanced(account: str, balances: Mapping[str, str]) -> dict[str, str]:
@@ -95,6 +101,20 @@ class ChainState:
         if not isinstance(terms, str) or digest(terms) != fixed:
             raise LedgerTampered(f"Entry {number}, which opened {account}, is not as it was written.")
         return terms
+
+    def profile(self, account: str) -> str | None:
+        """Return what the newest entry that says so keeps about an account's data; None where none does."""
+        if self.root is None:
+            texts = [e.fields["profile"] for e in self._kept.entries(account=account) if e.event == "profile"]
+            return str(texts[-1]) if texts else None
+        number, fixed = self._numbered(account, "profile")
+        if number is None:
+            return None
+        entry = self._kept.entry(number)
+        text = None if entry is None or entry.account != account else entry.fields.get("profile")
+        if not isinstance(text, str) or digest(text) != fixed:
+            raise LedgerTampered(f"Entry {number}, the profile of {account}, is not as it was written.")
+        return text
 
     def check_terms(self, account: str, terms: str) -> None:
         """Refuse terms that are not those the account was opened with."""

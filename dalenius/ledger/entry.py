@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from dalenius.errors import InvalidArgument, LedgerTampered, UnknownLedger
 
-EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "accept", "clock", "grant")
+EVENTS = ("open", "reserve", "commit", "forfeit", "record", "allow", "accept", "clock", "grant", "profile")
 NOTHING = "0" * 64
 """What stands for the hash of the entry before the first."""
 

@@ -48,7 +48,7 @@ from dalenius.ledger.owner import Owner
 from dalenius.ledger.reservation import end_reservation
 from dalenius.ledger.store import TIMEOUT, Granting, Snapshot, Store, Transaction, open_store
 from dalenius.ledger.terms import Terms
-from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, LONGEST_SOURCE, check_text
+from dalenius.ledger.texts import LONGEST_NAME, LONGEST_NOTE, LONGEST_PROFILE, LONGEST_SOURCE, check_text
 from dalenius.ledger.verification import Replay, replayed, seal, verify
 from dalenius.privacy.unit import Unit
 from dalenius.release import Release
@@ -89,12 +89,20 @@ class Ledger:
         """A ledger that is gone with the process, for tests and teaching."""
         return Ledger(MemoryStore())
 
-    def open(self, name: str, *, unit: Unit, budget: Budget, source: str | None = None) -> Account:
-        """The account of that name; opened where there is none, refused where it was opened otherwise.
+    def open(
+        self, name: str, *, unit: Unit, budget: Budget, source: str | None = None, profile: str | None = None
+    ) -> Account:
+        """Return the account of that name; opened where there is none, refused where it was opened otherwise.
 
-        `source` names the data, by an owner's label or by `fingerprint`: no second account is opened on it.
+        Args:
+            name: Its name.
+            unit: Who is protected.
+            budget: The most that may ever be spent.
+            source: The name of the data, by an owner's label or by `fingerprint`: no second account is opened
+                on it.
+            profile: What a new account keeps about its data from the start (see `Account.profile`).
         """
-        terms = Terms(name, unit, budget.filter, source)
+        terms = Terms(name, unit, budget.filter, source, profile)
         with self.store.read() as snapshot:
             known = ChainState(snapshot).terms(name)
         if known is not None:
@@ -102,6 +110,7 @@ class Ledger:
         check_open()
         check_text("name", name, LONGEST_NAME)
         check_text("source", source or "", LONGEST_SOURCE)
+        check_text("profile", profile or "", LONGEST_PROFILE)
         self.prepare()
         with self.store.write(durable=True) as transaction:
             state = self.state(transaction)

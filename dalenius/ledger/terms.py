@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -32,6 +32,8 @@ class Terms:
     unit: Unit
     limit: Filter
     source: str | None = None
+    profile: str | None = field(default=None, compare=False, repr=False)
+    """What was kept about the data when the account was opened, as its owner's JSON; None for nothing."""
     stored: str | None = field(default=None, compare=False, repr=False)
     """The text that the entry of its opening holds, where it was read from one."""
 
@@ -59,14 +61,17 @@ class Terms:
         """As it is kept, the name aside."""
         if self.stored is not None:
             return self.stored
-        plain = {"unit": asdict(self.unit), "filter": self.limit.to_json(), "source": self.source}
+        plain = {"unit": self.unit.plain(), "filter": self.limit.to_json(), "source": self.source}
+        if self.profile is not None:
+            plain["profile"] = self.profile
         return json.dumps(plain, sort_keys=True)
 
     @staticmethod
     def from_json(name: str, text: str) -> Terms:
         """Read them back."""
         plain = json.loads(text)
-        return Terms(name, Unit(**plain["unit"]), read_filter(plain["filter"]), plain["source"], text)
+        unit, limit = Unit(**plain["unit"]), read_filter(plain["filter"])
+        return Terms(name, unit, limit, plain["source"], plain.get("profile"), text)
 
 
 def cell_cost(limit: Filter, loss: Loss, relation: Relation) -> Cost:

@@ -14,6 +14,8 @@ LONGEST_SOURCE = 5000
 """Characters that the label of the data of an account may have, which may be a path."""
 LONGEST_NOTE = 2000
 """Characters that a note or a reason may have."""
+LONGEST_PROFILE = 4_000_000
+"""Characters that what an account keeps about its data may have."""
 
 
 def check_text(name: str, value: object, longest: int) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 from dalenius.errors import LedgerCorrupt
 from dalenius.ledger import balances, proof_tree
 from dalenius.ledger.balances import USE, Cell
-from dalenius.ledger.chain_state import NODE, RULES, WritableState, allowed, balanced, charged, opened
+from dalenius.ledger.chain_state import (
+    NODE,
+    RULES,
+    WritableState,
+    allowed,
+    balanced,
+    charged,
+    opened,
+    profiled,
+)
 from dalenius.ledger.entry import Entry, Head, chained
 from dalenius.ledger.proof_tree import EMPTY, Mismatch
 from dalenius.ledger.rules import Allowance
@@ -112,6 +121,9 @@ class Replay:
                 _require(rule.number == entry.number, entry, "changes an allowance")
                 self.kept[entry.account][f"{RULES}{rule.number}"] = text
                 return allowed(entry.account, self.balances(entry.account, RULES))
+            case "profile":
+                _require(entry.account in self.opened, entry, "is about an account that was not opened")
+                return profiled(entry.account, entry.number, entry.fields["profile"])
             case "reserve" | "record":
                 return self._charged(entry)
             case "commit" | "forfeit":

@@ -24,8 +24,8 @@ Nothing else holds in general:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeVar, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeVar, get_args
 
 from dalenius.errors import InvalidArgument, RelationMismatch
 
@@ -33,10 +33,13 @@ Relation = Literal["add_remove", "replace", "zero_out"]
 """What neighbouring means. See the module for each and for the conversions."""
 Window = Literal["hour", "day", "week", "month", "quarter", "year"]
 """A calendar window: the unit is then one entity in one such window."""
+Missing = Literal["left out", "each row"]
+"""What becomes of a row of a table without an id: nobody's and left out, or a unit of its own."""
 
 Name = TypeVar("Name", bound=str)
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 WINDOWS: tuple[Window, ...] = get_args(Window)
+MISSING: tuple[Missing, ...] = get_args(Missing)
 
 _STEPS: dict[tuple[Relation, Relation], int] = {("add_remove", "replace"): 2, ("zero_out", "replace"): 2}
 _COUNT_IS_FREE = "the number of units is free under the former and private under the latter"
@@ -70,13 +73,16 @@ def steps_between(source: Relation, target: Relation) -> int:
 class Unit:
     """Who is protected: all records of one entity, within one calendar window if one is given.
 
-    `column` holds the entity's identity in a table; without it every row is a unit of its own.
+    `column` holds the entity's identity in a table; without it every row is a unit of its own. A row of a
+    table whose id is missing belongs to nobody and is left out; with `missing="each row"` each such row is a
+    unit of its own, which protects people only as far as none of them has several rows without an id.
     """
 
     entity: str
     column: str | None = None
     window: Window | None = None
     relation: Relation = "add_remove"
+    missing: Missing = "left out"
 
     def __post_init__(self) -> None:
         _name(self.entity, "entity")
@@ -85,6 +91,18 @@ class Unit:
         if self.window is not None:
             _one_of(self.window, WINDOWS, "window")
         read_relation(self.relation)
+        _one_of(self.missing, MISSING, "missing")
+        if self.missing == "each row" and (self.column is None or self.window is not None):
+            raise InvalidArgument(
+                'missing="each row" is for units by a column of ids, without a window.',
+                remedy="Leave missing out.",
+            )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields for JSON; `missing` only where it is not the default, as earlier versions did."""
+        return {
+            name: value for name, value in asdict(self).items() if (name, value) != ("missing", "left out")
+        }
 
     def steps_to(self, relation: Relation) -> int:
         """How many neighbours under this unit's relation lead to any neighbour under `relation`."""
@@ -97,7 +115,8 @@ class Unit:
 
     def __str__(self) -> str:
         who = f"{self.entity} ({self.column})" if self.column is not None else f"{self.entity} (each row)"
-        return f"{who}{f' per {self.window}' if self.window else ''}, {self.relation}"
+        alone = ", rows without one each alone" if self.missing == "each row" else ""
+        return f"{who}{alone}{f' per {self.window}' if self.window else ''}, {self.relation}"
 
 
 def _one_of(value: object, allowed: tuple[Name, ...], argument: str) -> Name:

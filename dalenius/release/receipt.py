@@ -22,6 +22,8 @@ AGGREGATE = "exact noise on grid steps; the value was computed by the caller, wh
 """The numerical model of a float handed in by the caller, charged for its rounding onto the grid."""
 AGAIN = "given again, free"
 """How the note of a release begins that was released before: nothing was charged this time."""
+ROWS_WITHOUT = "rows without "
+"""How a bound begins that says what becomes of rows without an id; it is shown below an answer too."""
 TAINTED = "TAINTED: made with seeded noise, for tests only. It protects nobody."
 """What is said of a release whose noise can be drawn again."""
 
@@ -112,10 +114,11 @@ class Receipt:
 
     @property
     def notes(self) -> str:
-        """Lines to stand below a release: what the account had left, or that it was free, and warnings."""
+        """Lines below a release: what the account had left or that it was free, rows left out, warnings."""
         again = [note for note in self.postprocessing if note.startswith(AGAIN)][-1:]
         left = again or ([] if self.entry is None else [f"left: {self.entry.left}"])
-        said = [*left, *(f"warning: {text}" for text in self.warnings)]
+        absent = [bound for bound in self.bounds if bound.startswith(ROWS_WITHOUT)]
+        said = [*left, *absent, *(f"warning: {text}" for text in self.warnings)]
         return "".join(f"\n{display.harmless(text)}" for text in said)
 
     def lines(self) -> list[tuple[str, str]]:
@@ -156,7 +159,8 @@ class Receipt:
         fields = asdict(self) | {"loss": json.loads(self.loss.to_json())}
         delta, warnings = fields.pop("delta"), fields.pop("warnings")
         stated = {} if delta is None else {"delta": written(delta)}
-        return fields | stated | ({"warnings": warnings} if warnings else {})
+        unit = {} if self.unit is None else {"unit": self.unit.plain()}
+        return fields | unit | stated | ({"warnings": warnings} if warnings else {})
 
     @staticmethod
     def read(

@@ -209,7 +209,7 @@ def _plain(counter: Counter) -> dict[str, Any]:
         "seen": None
         if participants is None
         else [[_written(unit), *pair] for unit, pair in participants.seen.items()],
-        "unit": None if counter.unit is None else asdict(counter.unit),
+        "unit": None if counter.unit is None else counter.unit.plain(),
         "entry": None if entry is None else asdict(entry),
     }
 

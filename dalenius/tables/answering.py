@@ -26,6 +26,7 @@ from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.fitting import LIST, USED_UP, Fitting, fitting
 from dalenius.tables.language.formulas import AggregateValue
+from dalenius.tables.learned import Learned
 from dalenius.tables.planning.answers import Answer
 from dalenius.tables.planning.plan import Plan
 from dalenius.tables.progress import progress
@@ -52,6 +53,10 @@ class Request:
     public_size: int | None = None
     by: str = ""
     purpose: str = ""
+    learned: Learned | None = None
+    """What a profile of the table has shown."""
+    assumed: tuple[str, ...] = ()
+    """What is taken to be public of how files are read, for the receipt."""
     time: str | None = None
     """The column of time by which windows of units are cut, where they have any."""
 
@@ -69,12 +74,14 @@ class Request:
             bounds=self.bounds,
             public_size=self.public_size,
             confidence=self.confidence,
+            learned=self.learned,
         )
 
     def key(self, answers: Answers, engine: Engine) -> str:
         """What its answer is kept under."""
         facts = (self.unit, self.epsilon, self.delta, self.confidence, self.bounds, self.public_size)
-        return answers.key(question=repr(self.question), facts=repr(facts), version=engine.version())
+        more = {} if self.learned is None else {"learned": repr(self.learned)}
+        return answers.key(question=repr(self.question), facts=repr(facts), version=engine.version(), **more)
 
 
 def answer(request: Request, account: Account, engine: Engine, answers: Answers) -> Release:
@@ -173,7 +180,7 @@ def _release(request: Request, plan: Plan, found: Answer) -> Release:
         mechanism=found.mechanism,
         numerics=EXACT,
         unit=request.unit,
-        bounds=found.bounds,
+        bounds=(*found.bounds, *request.assumed),
         postprocessing=found.notes,
         tainted=noise.tainted(),
         delta=request.delta,

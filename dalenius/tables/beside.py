@@ -26,7 +26,20 @@ from dalenius.tables.sources.identity import file_names, matches
 from dalenius.tables.unopened import Unopened
 from dalenius.tables.window_column import BY, check_time, time_of
 
-ENDINGS = {".gz", ".zst", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".duckdb", ".ddb", ".db"}
+ENDINGS = {
+    ".gz",
+    ".zst",
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".xlsx",
+    ".xlsm",
+    ".parquet",
+    ".pq",
+    ".duckdb",
+    ".ddb",
+    ".db",
+}
 """What is not part of a table's name."""
 Where = str | os.PathLike[str] | Ledger
 """A ledger, or where it is."""
@@ -242,10 +255,10 @@ def _unopened(wanted: _Wanted, where: Where, others: tuple[Account, ...] = ()) -
     unit, budget = wanted.terms(missing)
     terms: Any = {"unit": unit, "budget": budget, "source": wanted.source}
 
-    def opening() -> Account:
+    def opening(profile: str | None) -> Account:
         ledger = where if isinstance(where, Ledger) else Ledger(where)
         _check_new(wanted, ledger.accounts())
-        return ledger.open(wanted.name, **terms)
+        return ledger.open(wanted.name, **terms, profile=profile)
 
     def exists() -> bool:
         if isinstance(where, Ledger):

@@ -32,7 +32,10 @@ class Explanation:
     def of(request: Request, account: Account) -> Explanation:
         """Of a question that might be asked of an account."""
         plan = request.plan()
-        return Explanation(request.asked, plan.loss, tuple(plan.lines()), account, request)
+        assumed = [
+            ("profile" if text.startswith("groups by ") else "assumed", text) for text in request.assumed
+        ]
+        return Explanation(request.asked, plan.loss, (*plan.lines(), *assumed), account, request)
 
     @property
     def fits(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dalenius.errors import Argument, InvalidArgument, Message, MissingExtra, QueryFailed
@@ -12,6 +13,7 @@ from dalenius.ledger import Account, Budget, Ledger
 from dalenius.privacy.unit import Unit
 from dalenius.tables.arguments import (
     check_account,
+    check_bounds,
     check_budget,
     check_counts,
     check_facts,
@@ -21,10 +23,14 @@ from dalenius.tables.arguments import (
     check_unit,
 )
 from dalenius.tables.beside import Where, find_account, stem
+from dalenius.tables.bounds import Bounds
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.engines.spark import is_spark, open_spark
+from dalenius.tables.facts import Facts, Profile
+from dalenius.tables.keeping import Keeper, with_facts
 from dalenius.tables.rows import KeyPart
-from dalenius.tables.schema import End, Private, Public, Schema, folded
+from dalenius.tables.schema import End, Private, Public, Schema, folded, own
+from dalenius.tables.sources.forms import Form, declared
 from dalenius.tables.sources.ibis_tables import behind, is_ibis
 from dalenius.tables.sources.identity import file_of, pattern_of
 from dalenius.tables.sources.servers import in_database, is_server, short
@@ -45,24 +51,50 @@ def table(
     name: str | None = None,
     table: str | None = None,
     types: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    dates: str | None = None,
+    null: Sequence[str] | None = None,
     ranges: Mapping[str, tuple[End, End]] | None = None,
     categories: Mapping[str, Sequence[KeyPart]] | None = None,
     rows_per_unit: int | None = None,
+    bounds: Bounds | None = None,
     public: Others | None = None,
     private: Others | None = None,
     time: str | None = None,
     public_size: int | None = None,
     by: str = "",
 ) -> Table:
-    """A private table, charged to an account: one in a ledger beside its source where none is given.
+    """Open a private table, charged to an account: one in a ledger beside its source where none is given.
 
-    `source` is a CSV, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, a DuckDB
-    connection, the address of a PostgreSQL server or a connection of psycopg, a DataFrame or session of
-    Spark, or a table of Ibis; `unit` says who is protected, and `time` by which column its windows are cut.
-    The first charge opens the account; then `unit`, `time` and `budget` may be left out. What is publicly
-    known is declared: `ranges`, `categories`, `rows_per_unit`, `public_size`. `public` names public tables to
-    join with, `private` more tables of the same units. `by` is who asks, where no other is named. `table`
-    chooses one of a database, `types` says how a CSV is read. See docs/tables.md and docs/engines.md.
+    The first charge opens the account; then `unit`, `time` and `budget` may be left out. What is declared
+    when the account is opened is kept with it, and so is what is found of how a file is to be read; later it
+    need not be said again. See docs/tables.md and docs/engines.md.
+
+    Args:
+        source: A CSV, Excel, Parquet or DuckDB file, a frame of pandas or polars, an Arrow table, a DuckDB
+            connection, the address of a PostgreSQL server or a connection of psycopg, a DataFrame or session
+            of Spark, or a table of Ibis.
+        unit: Who is protected.
+        budget: The most that may ever be spent; needed once.
+        account: An account, or the name of one.
+        ledger: The ledger, where it is not the one beside the source.
+        name: What the table is called in SQL.
+        table: One of a database's tables, or of a workbook's sheets.
+        types: Types of columns of a CSV or Excel file, as DuckDB names them.
+        encoding: The encoding of a CSV file, such as "windows-1252"; found where left out.
+        decimal: The decimal mark of a file, "." or ","; found where left out.
+        dates: How a file writes dates, such as "DD.MM.YYYY"; found where left out.
+        null: Cells of a file that stand for no value, besides empty ones.
+        ranges: Where the values of columns lie.
+        categories: Which values columns have.
+        rows_per_unit: The most rows that a unit has.
+        bounds: What of a unit counts, where a question says nothing else.
+        public: Public tables to join with, by name.
+        private: More tables of the same units, by name.
+        time: The column by which the windows of units are cut.
+        public_size: How many units there are, where that is public.
+        by: Who asks, where no other is named.
     """
     check_unit(unit)
     check_budget(budget)
@@ -71,6 +103,8 @@ def table(
     check_counts(rows_per_unit=rows_per_unit, public_size=public_size)
     check_facts(ranges, categories)
     check_types(types)
+    check_bounds(bounds)
+    form = declared(types=types, encoding=encoding, decimal=decimal, dates=dates, null=null)
     if is_ibis(source):
         _check_alone(table)
         source, table = behind(source)
@@ -82,7 +116,7 @@ def table(
     others, seen = (_named(each, served) for each in (private, public))
     check_others(named, others, seen)
     elsewhere = {label: one for label, one in {**others, **seen}.items() if one is not None}
-    engine = _opened(source, named, table, types, elsewhere)
+    engine = _opened(source, named, table, form, elsewhere)
     with ExitStack() as undo:
         undo.callback(engine.close)
         # A file that cannot be read is said to be so before anything is asked of whoever names it.
@@ -103,9 +137,26 @@ def table(
             undo.callback(charged.ledger.close)
         who, by_time = unit or charged.unit, time or time_of(charged)
         facts = _Facts(named, {"ranges": ranges or {}, "categories": categories or {}})
-        schema = _schema(engine, facts, who, by_time, rows_per_unit, others, seen)
+        said = {each: facts.of(each, others) for each in (named, *others)}
+        said[named] = replace(
+            said[named], form=form, rows_per_unit=rows_per_unit, public_size=public_size, bounds=bounds
+        )
+        _check_columns(engine, said)
+        shown = partial(_schema, engine, who, by_time, seen)
+        keeper = Keeper(engine, charged, said, shown)
+        # What is declared is checked now, and not when something is asked.
+        keeper.state()
         undo.pop_all()
-    return Table(engine, schema, charged, unit=who, by=by, public_size=public_size)
+    return Table(engine, keeper, charged, unit=who, by=by)
+
+
+def _check_columns(engine: Engine, said: Mapping[str, Facts]) -> None:
+    """Refuse what is declared of columns that are not there."""
+    main = next(iter(said))
+    for name, facts in said.items():
+        known = Private(name, _columns(engine, name, main), Unit("row")).columns
+        for column in (*facts.ranges, *facts.categories):
+            own(known, column)
 
 
 def _files(engine: Engine) -> frozenset[object]:
@@ -136,7 +187,7 @@ class _Facts:
     main: str
     declared: Mapping[str, Mapping[str, Any]]
 
-    def of(self, table: str, others: Collection[str]) -> dict[str, dict[str, Any]]:
+    def of(self, table: str, others: Collection[str]) -> Facts:
         """What is declared of one table: names without a table are about the main one."""
         found: dict[str, dict[str, Any]] = {kind: {} for kind in self.declared}
         for kind, facts in self.declared.items():
@@ -145,26 +196,18 @@ class _Facts:
                 named = (owner, column) if mark and owner in {self.main, *others} else (self.main, name)
                 if named[0] == table:
                     found[kind][named[1]] = fact
-        return found
+        return Facts(ranges=found["ranges"], categories=found["categories"])
 
 
-def _schema(
-    engine: Engine,
-    facts: _Facts,
-    unit: Unit,
-    time: str | None,
-    rows_per_unit: int | None,
-    private: Collection[str],
-    public: Collection[str],
-) -> Schema:
+def _schema(engine: Engine, unit: Unit, time: str | None, public: Collection[str], known: Profile) -> Schema:
+    """The schema of the tables that are known, the main one first."""
     tables: list[Private | Public] = []
-    for name in (facts.main, *private):
-        most = rows_per_unit if name == facts.main else None
-        declared: Any = facts.of(name, private)
-        columns = _columns(engine, name, facts.main)
+    main = next(iter(known.tables))
+    for name, facts in known.tables.items():
+        columns = _columns(engine, name, main)
         _check_told(engine, columns, unit)
-        tables.append(Private(name, columns, unit, time, rows_per_unit=most, **declared))
-    tables += [Public(name, _columns(engine, name, facts.main)) for name in public]
+        tables.append(with_facts(Private(name, columns, unit, time), facts))
+    tables += [Public(name, _columns(engine, name, main)) for name in public]
     return Schema(tables, engine.public, engine.dialect)
 
 
@@ -179,6 +222,22 @@ def _check_told(engine: Engine, columns: Mapping[str, str], unit: Unit) -> None:
         raise InvalidArgument(
             f"A unit cannot be told by {unit.column}: of its type not all values can be told apart.",
             remedy="Name the unit by a column of numbers, texts or dates.",
+        )
+    if unit.missing == "each row":
+        _check_numbered(engine, kinds.get(folded(unit.column or "")))
+
+
+def _check_numbered(engine: Engine, kind: str | None) -> None:
+    """Refuse rows as units of their own where an engine does not number them once and for all steps.
+
+    DuckDB evaluates SQL with window functions once for a question. PostgreSQL and Spark evaluate a query
+    again for each step, and may number the rows otherwise.
+    """
+    if engine.dialect != "duckdb" or kind == "moment":
+        raise InvalidArgument(
+            'missing="each row" needs a source that DuckDB reads, and ids that are no time stamps.',
+            remedy="Give rows without an id one of their own in the source, such as "
+            "COALESCE(patient_id, 'row ' || visit_id) in a view.",
         )
 
 
@@ -201,9 +260,7 @@ def _named(others: Others | None, served: bool) -> dict[str, Any]:
     return in_database(listed) if served else listed
 
 
-def _opened(
-    source: object, name: str, table: str | None, types: Mapping[str, str] | None, more: Mapping[str, object]
-) -> Engine:
+def _opened(source: object, name: str, table: str | None, form: Form, more: Mapping[str, object]) -> Engine:
     if is_server(source):
         return _served(source, name, table, more)
     from dalenius.tables.sources.opening import open_source
@@ -211,7 +268,7 @@ def _opened(
     try:
         if is_spark(source):
             return open_spark(source, name, table=table, more=more)
-        return open_source(source, name, table=table, types=types, more=more)
+        return open_source(source, name, table=table, form=form, more=more)
     except (InvalidArgument, MissingExtra):
         raise
     except Exception:

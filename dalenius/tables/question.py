@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from dalenius.tables.language.basis import Basis
 from dalenius.tables.language.formulas import Formula
 from dalenius.tables.rows import Key, Rows
 
@@ -169,6 +170,8 @@ class Question:
     """Which keys each set of GROUPING SETS keeps, by their places; () where every group has all keys."""
     after: After | None = None
     """What is computed from the answer once it is released: post-processing, which costs nothing."""
+    basis: Basis | None = None
+    """Which rows of which table it is about, where that is plain."""
 
     @property
     def columns(self) -> tuple[Named, ...]:

@@ -73,7 +73,8 @@ class Private:
     @property
     def units(self) -> int:
         """How many columns make the unit: none where every row is one."""
-        return 0 if self.unit.column is None else 1 + (self.unit.window is not None)
+        more = self.unit.window is not None, self.unit.missing == "each row"
+        return 0 if self.unit.column is None else 1 + sum(more)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def folded(name: str) -> str:
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
-def own(types: Mapping[str, Type], name: str) -> str:
+def own(types: Mapping[str, str], name: str) -> str:
     """A table's own spelling of a column's name."""
     for column in types:
         if folded(column) == folded(name):

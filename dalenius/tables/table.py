@@ -13,8 +13,9 @@ they compose. Where δ is 0, noise is Laplace's, else Gaussian.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import finalize
@@ -28,15 +29,27 @@ from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE, Release
 from dalenius.tables.answering import Request, answer
 from dalenius.tables.answers_cache import Answers
-from dalenius.tables.arguments import check_bounds, check_keys, check_texts
+from dalenius.tables.arguments import (
+    check_bounds,
+    check_counts,
+    check_facts,
+    check_keys,
+    check_texts,
+    check_types,
+    listed,
+)
 from dalenius.tables.askable import Askable
 from dalenius.tables.asked import Asked
-from dalenius.tables.bounds import Bounds
+from dalenius.tables.bounds import Bounds, names_of
 from dalenius.tables.builder import Agg, Query
 from dalenius.tables.engines.engine import Engine
 from dalenius.tables.explanation import Explanation
+from dalenius.tables.facts import Facts, Profiled
+from dalenius.tables.keeping import Keeper, with_facts
 from dalenius.tables.question import Question
-from dalenius.tables.schema import LISTED, Private, Schema, folded
+from dalenius.tables.rows import KeyPart
+from dalenius.tables.schema import LISTED, End, Private, Schema, folded, own
+from dalenius.tables.sources.forms import declared
 from dalenius.tables.unopened import Unopened
 
 if TYPE_CHECKING:
@@ -50,16 +63,14 @@ class Table(Askable):
     def __init__(
         self,
         engine: Engine,
-        schema: Schema,
+        keeper: Keeper,
         account: Account,
         *,
         unit: Unit,
         by: str = "",
-        public_size: int | None = None,
     ) -> None:
-        self.schema, self.unit, self._account = schema, unit, account
+        self.unit, self._account, self._keeper = unit, account, keeper
         self._engine, self._answers, self._by = engine, Answers(account), by
-        self._public_size = public_size
         self._prepared: list[PreparedEngine] = []
         self._open = ExitStack()
         self._open.callback(engine.close)
@@ -72,6 +83,11 @@ class Table(Askable):
         if isinstance(self._account, Unopened):
             self._account.look()
         return self._account
+
+    @property
+    def schema(self) -> Schema:
+        """Its columns and those of the tables beside it, with what is known of them."""
+        return self._keeper.state().schema
 
     @property
     def name(self) -> str:
@@ -178,13 +194,17 @@ class Table(Askable):
         return self._answered(request)
 
     def _answered(self, request: Request) -> Release:
+        self._check_open()
+        rows = request.question.rows
+        self._keeper.settle()
+        engine = next((one for one in self._prepared if one.fits(rows) is not None), self._engine)
+        return answer(request, self.account, engine, self._answers)
+
+    def _check_open(self) -> None:
         if not self._let_go.alive:
             raise InvalidArgument(
                 "This table is closed; nothing was charged.", remedy="Open it again with dp.table."
             )
-        rows = request.question.rows
-        engine = next((one for one in self._prepared if one.fits(rows) is not None), self._engine)
-        return answer(request, self.account, engine, self._answers)
 
     def _request(
         self,
@@ -198,6 +218,7 @@ class Table(Askable):
     ) -> Request:
         check_bounds(bounds)
         check_texts(by=by, purpose=purpose)
+        state = self._keeper.state()
         return Request(
             question,
             " ".join(asked.split()),
@@ -205,8 +226,10 @@ class Table(Askable):
             epsilon=numbers.epsilon(epsilon),
             delta=self._account.terms.limit.delta,
             confidence=numbers.confidence(confidence),
-            bounds=bounds,
-            public_size=self._public_size,
+            bounds=_applied(bounds, state.main.bounds, question),
+            public_size=state.main.public_size,
+            learned=state.main.learned,
+            assumed=state.told(question),
             by=self._by if by is None else by,
             purpose=purpose,
             time=self._time,
@@ -216,6 +239,103 @@ class Table(Askable):
     def query(self) -> Query:
         """A question in the making, about all rows."""
         return Query(self.schema, self.name, self.ask)
+
+    # What the account keeps about it.
+
+    @property
+    def profile(self) -> Profiled:
+        """What the account keeps about the table: declared, found when it was opened, and learned."""
+        return Profiled(self.name, self.unit.entity, self._keeper.state().main)
+
+    def declare(
+        self,
+        *,
+        types: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        dates: str | None = None,
+        null: Sequence[str] | None = None,
+        ranges: Mapping[str, tuple[End, End]] | None = None,
+        categories: Mapping[str, Sequence[KeyPart]] | None = None,
+        rows_per_unit: int | None = None,
+        bounds: Bounds | None = None,
+        public_size: int | None = None,
+        by: str | None = None,
+    ) -> Profiled:
+        """Keep public facts with the account, for all later questions of everyone; nothing is charged.
+
+        They must not be taken from the data. What is declared takes the place of what was kept of the same
+        columns before. The arguments are those of `dp.table`.
+        """
+        check_facts(ranges, categories)
+        check_types(types)
+        check_bounds(bounds)
+        check_counts(rows_per_unit=rows_per_unit, public_size=public_size)
+        check_texts(by=by)
+        form = declared(types=types, encoding=encoding, decimal=decimal, dates=dates, null=null)
+        known = self.schema.tables[0].columns
+        for column in (*form.types, *(ranges or {}), *(categories or {})):
+            own(known, column)
+        said = Facts(
+            form,
+            ranges=dict(ranges or {}),
+            categories={name: tuple(values) for name, values in (categories or {}).items()},
+            rows_per_unit=rows_per_unit,
+            public_size=public_size,
+            bounds=bounds,
+        )
+        main = self.schema.tables[0]
+        if isinstance(main, Private) and not types:
+            # What is no range or category of its column is refused before it is kept.
+            with_facts(main, said)
+        self._keeper.noting(
+            lambda kept: kept.noting(self.name, said.over(kept.of(self.name))),
+            by=self._by if by is None else by,
+        )
+        return self.profile
+
+    def learn(
+        self,
+        *,
+        epsilon: Number,
+        columns: Sequence[str] | None = None,
+        by: str | None = None,
+        purpose: str = "",
+    ) -> Profiled:
+        """Learn a profile of the table privately, once, and keep it with the account.
+
+        It holds how many rows units have, where the values of columns of numbers lie, and the values of
+        columns that have few. Later questions use it and make no searches of their own. It is charged like an
+        answer, before data is read. What is learned again takes the place of what was learned before, which
+        stays charged and in the ledger.
+
+        Args:
+            epsilon: What it costs.
+            columns: What to learn besides the rows of units: columns of numbers, and of texts or truth
+                values; all of them where left out, but for those whose range is declared.
+            by: Who asks.
+            purpose: What for.
+        """
+        from dalenius.tables.learning import learned
+
+        if columns is not None:
+            listed(list(columns), "columns=…")
+        check_texts(by=by, purpose=purpose)
+        self._check_open()
+        name = self._by if by is None else by
+        self._keeper.settle()
+        learned(
+            self._keeper,
+            self._engine,
+            self.account,
+            unit=self.unit,
+            epsilon=numbers.epsilon(epsilon),
+            columns=None if columns is None else tuple(columns),
+            by=name,
+            purpose=purpose,
+            time=self._time,
+        )
+        return self.profile
 
     # Its source.
 
@@ -252,5 +372,13 @@ class Table(Askable):
 
     def __repr__(self) -> str:
         names, more = list(self.columns)[:LISTED], len(self.columns) - LISTED
-        listed = ", ".join(map(harmless, [*names, *([f"… {more} more"] if more > 0 else [])]))
-        return f"<Table {harmless(self.name)} ({listed}), {self._account.budget} for each {self.unit}>"
+        shown = ", ".join(map(harmless, [*names, *([f"… {more} more"] if more > 0 else [])]))
+        return f"<Table {harmless(self.name)} ({shown}), {self._account.budget} for each {self.unit}>"
+
+
+def _applied(given: Bounds | None, kept: Bounds | None, question: Question) -> Bounds | None:
+    """The bounds of a question: those given with it, else those that the account keeps of what it asks."""
+    if given is not None or kept is None:
+        return given
+    names = names_of(question)
+    return replace(kept, ranges={name: ends for name, ends in kept.ranges.items() if name in names})

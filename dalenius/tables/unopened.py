@@ -18,7 +18,8 @@ from dalenius.ledger.memory import MemoryStore
 from dalenius.losses.loss import Loss
 from dalenius.privacy.unit import Unit
 
-Opening = Callable[[], Account]
+Opening = Callable[[str | None], Account]
+"""Opens an account that keeps a profile from the start."""
 
 
 class _Waiting(MemoryStore):
@@ -53,6 +54,7 @@ class Unopened(Account):
         self.others = others
         self._opening: Opening | None = opening
         self._exists, self._turn = exists, threading.Lock()
+        self._proposed: str | None = None
 
     @property
     def waiting(self) -> bool:
@@ -63,8 +65,22 @@ class Unopened(Account):
         """Open it now; refused where somebody opened it with other words."""
         with self._turn:
             if self._opening is not None:
-                found = self._opening()
+                found = self._opening(self._proposed)
                 self.ledger, self.terms, self._opening = found.ledger, found.terms, None
+
+    def propose(self, profile: str | None) -> None:
+        """Keep a profile with the account from its opening on, where it is this one that opens it."""
+        self._proposed = profile
+
+    @property
+    def profile(self) -> str | None:
+        """See `Account`: what was proposed, until it is open."""
+        return self._proposed if self.waiting else super().profile
+
+    def note_profile(self, text: str, *, by: str = "") -> Entry:
+        """See `Account`: a profile is kept, so the account is opened."""
+        self.open()
+        return super().note_profile(text, by=by)
 
     def look(self) -> None:
         """Be the account that somebody else opened meanwhile, if any did."""

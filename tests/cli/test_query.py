@@ -258,8 +258,8 @@ def test_an_account_is_shared_by_data_of_the_same_people(run: Run, visits: str, 
     code, _, err = run(*words, *PATIENTS, "--account", "visits")
     assert code == 2 and "--share visits" in err
     code, out, err = run(*words, "--share", "visits")
-    assert (code, err) == (0, "") and "visits, entry 4" in out
-    assert charges(visits) == ["open", "reserve", "commit", "reserve", "commit"]
+    assert (code, err) == (0, "") and "visits, entry 5" in out, "entry 4 keeps how the file is read"
+    assert charges(visits) == ["open", "reserve", "commit", "profile", "reserve", "commit"]
     for wrong in (("--unit", "visit"), BUDGET, ("--account", "visits")):
         assert run(*words, "--share", "visits", *wrong)[0] == 2
     code, _, err = run("query", str(other), sql, *KEYS, "--epsilon", "0.5", "--share", "visits")

@@ -72,6 +72,9 @@ def unit_types(table: Private) -> tuple[Type, ...]:
     if table.unit.column is None:
         return ()
     identity = columns[own(columns, table.unit.column)]
+    if table.unit.missing == "each row":
+        # The number of a row that has no identity, 0 where it has one.
+        return (identity, "integer")
     return (identity,) if table.unit.window is None else (identity, "moment")
 
 

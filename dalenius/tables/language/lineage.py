@@ -69,8 +69,10 @@ def scan(table: Private | Public) -> Scan | PublicScan:
         return PublicScan(table, Facts(fields, public=True))
     fields = tuple(declared(table, name, type_) for name, type_ in typed_columns(table))
     rows = 1 if table.units == 0 else table.rows_per_unit
-    unit = replace(table.unit, column=None)
-    return Scan(table, Facts(fields, False, unit_types(table), unit, rows_per_unit=rows))
+    numbered = table.unit.missing == "each row"
+    unit = replace(table.unit, column=None, missing="left out")
+    facts = Facts(fields, False, unit_types(table), unit, rows_per_unit=rows, numbered=numbered)
+    return Scan(table, facts)
 
 
 def project(source: Relation, names: Sequence[str], expressions: Sequence[Expression]) -> Project:
@@ -113,7 +115,7 @@ def join_unit(source: Relation, other: Relation, condition: Expression, kind: Jo
     """Rows of `source` beside rows of another private relation, of the same unit."""
     _check_alike(source, other)
     equated = {each: _equated(source, other, each) for each in conjuncts(condition)}
-    if set(equated.values()) - {None} != set(range(source.facts.units)):
+    if set(equated.values()) - {None} != source.facts.told:
         raise refuse("JOIN of private tables without the unit")
     # The hidden columns are compared in any case, and whole: a column is not, where it does not fit its type.
     rest = [each for each, part in equated.items() if part is None]
@@ -189,7 +191,7 @@ def _check_whole_unit(source: Relation, expressions: Sequence[Expression], claus
         return
     if source.facts.each_row:
         raise refuse("combining rows where each row is a unit")
-    if {unit_part(source, each) for each in expressions} >= set(range(source.facts.units)):
+    if {unit_part(source, each) for each in expressions} >= source.facts.told:
         return
     raise refuse(clause)
 
@@ -211,6 +213,11 @@ def _check_alike(source: Relation, other: Relation) -> None:
     one, two = source.facts, other.facts
     if one.each_row or two.each_row:
         raise refuse("combining rows where each row is a unit")
+    if one.numbered or two.numbered:
+        raise InvalidArgument(
+            'Tables are not put together where rows without an id are their own units (missing="each row").',
+            remedy="Ask one table at a time, or open the table with a unit that leaves such rows out.",
+        )
     if (one.unit, one.unit_types, one.public) != (two.unit, two.unit_types, two.public):
         raise refuse("tables with different units together", f"{_unit(one)} and {_unit(two)}")
     if one.unit_types and one.unit_types[0] not in _COMPARED:

@@ -59,7 +59,7 @@ class Needed:
             self.values.append(literal(1))
 
     def _distinct(self, argument: Expression) -> Aggregate:
-        if self.relation.facts.units == 1 and unit_part(self.relation, argument) == 0:
+        if self.relation.facts.told == {0} and unit_part(self.relation, argument) == 0:
             self.all_rows = True
             return Aggregate("units")
         check_known(self.relation, [argument], "COUNT(DISTINCT …)")

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.tables.language.aggregating import Grouping
+from dalenius.tables.language.basis import basis_of
 from dalenius.tables.language.beliefs import is_fixed, unit_part
 from dalenius.tables.language.dialects import dialect_of
 from dalenius.tables.language.expressions import Call, Column, Expression, Literal
@@ -92,6 +93,7 @@ class Outermost:
             value_names=columns.names(),
             never_null=columns.never_null(),
             sets=self.sets,
+            basis=basis_of(self.relation, self.grouping.keys, columns.values),
         )
         return with_text(question)
 
@@ -197,7 +199,7 @@ class Outermost:
         return found
 
     def _check_unit(self, keys: Sequence[Expression]) -> None:
-        units = set(range(self.relation.facts.units))
+        units = self.relation.facts.told
         if units and {unit_part(self.relation, key) for key in keys} >= units:
             raise refuse("GROUP BY the unit in the outermost query")
 

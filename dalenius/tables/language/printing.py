@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 
 from dalenius.tables.language.dialects.dialect import Dialect
 from dalenius.tables.language.expressions import Expression, ExpressionType, columns_of
@@ -28,8 +29,14 @@ from dalenius.tables.language.relations import (
     UnionAll,
     Windowed,
 )
-from dalenius.tables.rows import Rows
+from dalenius.tables.rows import KeyPart, Rows
 from dalenius.tables.schema import folded
+
+_ANY: dict[ExpressionType, KeyPart] = {
+    "boolean": False, "integer": 0, "real": 0.0, "text": "", "date": date(2000, 1, 1),
+    "moment": datetime(2000, 1, 1),
+}  # fmt: skip
+"""What stands for the identity of a row that has none; a row that has this one has no number."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,11 @@ class Printer:
         if isinstance(relation, Scan) and relation.table.unit.column is not None:
             unit, private = relation.table.unit, relation.table
             column = dialect.quoted(_own(names, unit.column))
-            columns.append(f"{self._identified(column, relation.facts.unit_types[0])} AS u0")
+            identity = self._identified(column, relation.facts.unit_types[0])
+            if unit.missing == "each row":
+                columns += self._numbered(identity, relation.facts.unit_types[0])
+            else:
+                columns.append(f"{identity} AS u0")
             if unit.window is not None:
                 time = dialect.read(dialect.quoted(_own(names, private.time)), "moment")
                 columns.append(f"{dialect.begin(unit.window, time)} AS u1")
@@ -114,6 +125,15 @@ class Printer:
     def _identified(self, column: str, type_: ExpressionType) -> str:
         """The unit as it is, whole; texts are read, so that no collation makes one of two units."""
         return self.dialect.read(column, "text") if type_ == "text" else column
+
+    def _numbered(self, identity: str, type_: ExpressionType) -> list[str]:
+        """The unit where a row without an identity is one: any value in its place, and the row's number.
+
+        No two rows of a scan have one number. The engine must evaluate it once (`DuckdbEngine.load`).
+        """
+        place = self.dialect.literal(_ANY[type_], type_)
+        numbered = f"CASE WHEN {identity} IS NULL THEN row_number() OVER () ELSE 0 END"
+        return [f"COALESCE({identity}, {place}) AS u0", f"{numbered} AS u1"]
 
     def _join(self, relation: JoinPublic | JoinUnit, needed: frozenset[int]) -> str:
         width = len(relation.source.facts.fields)

@@ -4,8 +4,10 @@ What every node keeps: a private relation has, before the columns that a query s
 columns that are the unit. They travel along whatever a SELECT list says and whatever columns are called. A
 node that puts rows together (JoinUnit, Distinct, PerUnit, Windowed) does so within equal hidden columns only.
 So, by induction over the nodes, every row belongs to one unit and depends on that unit's records and on
-public tables only. Where every row is a unit of its own there are no hidden columns, and no node that puts
-rows together or makes more of them is allowed.
+public tables only. Where rows without an identity are units of their own, a scan numbers them in a hidden
+column, and no node puts two scans together, as the numbers of two scans of one table are not the same. Where
+every row is a unit of its own there are no hidden columns, and no node that puts rows together or makes more
+of them is allowed.
 
 Two nodes are the same only if they are one: comparing trees would take long where parts are used many times.
 """
@@ -56,6 +58,8 @@ class Facts:
     unit: Unit | None = None
     """Whose records the rows are, whatever its column is called; None where they are public."""
     rows_per_unit: int | None = None
+    numbered: bool = False
+    """Whether the last hidden column is the number of a row without an identity, which is its own unit."""
     weight: int = 1
     """How many nodes there are below, a node that is used twice counted twice, as it is printed twice."""
 
@@ -63,6 +67,11 @@ class Facts:
     def units(self) -> int:
         """How many hidden columns are the unit."""
         return len(self.unit_types)
+
+    @property
+    def told(self) -> frozenset[int]:
+        """The hidden columns that a query must name to name the unit: all but the numbers of rows."""
+        return frozenset(range(self.units - self.numbered))
 
     @property
     def each_row(self) -> bool:

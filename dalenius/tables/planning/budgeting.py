@@ -101,9 +101,18 @@ class Split:
 
 
 def split(
-    *, epsilon: Fraction, delta: Fraction, relation: Relation, weights: tuple[Fraction, ...], keys: int | None
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    relation: Relation,
+    weights: tuple[Fraction, ...],
+    keys: int | None,
+    selecting: Fraction = SELECTING,
 ) -> Split:
-    """(epsilon, delta) divided by weights; `keys` is how many a unit may have, where keys are selected."""
+    """(epsilon, delta) divided by weights; `keys` is how many a unit may have, where keys are selected.
+
+    `selecting` is the part of the cost that selecting keys takes.
+    """
     if keys is None and not weights:
         return Split(Pure(0, relation=relation), None, ())
     if delta == 0:
@@ -123,7 +132,7 @@ def split(
     multiplier = _calibrated(epsilon, delta, failure)
     whole = sum(weights)
     # Where nothing is measured, selecting takes all of it.
-    share = SELECTING if whole else Fraction(1)
+    share = selecting if whole else Fraction(1)
     rest = tuple((1 - share) * weight / whole for weight in weights)
     first, *others = _gaussian(multiplier, relation, (share, *rest))
     return Split(_loss(multiplier, failure, relation), _selection(first, keys, failure), tuple(others))

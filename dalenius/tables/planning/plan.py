@@ -14,8 +14,8 @@ outcomes only. The whole proof is in docs/proofs/tables.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -29,6 +29,7 @@ from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE
 from dalenius.tables.bounds import Bounds, check_squares, names_of
 from dalenius.tables.engines.engine import WEIGHT, Bounding, Integers, Loaded, Measure
+from dalenius.tables.learned import Learned
 from dalenius.tables.planning import cautions, remarks, wording
 from dalenius.tables.planning.answers import Answer, Sheet
 from dalenius.tables.planning.bars import Noisy
@@ -41,6 +42,7 @@ from dalenius.tables.planning.measures import Need, counted, needs, nonnegative,
 from dalenius.tables.planning.ranges import bits_of, levels_of, measure
 from dalenius.tables.planning.searching import Found, Search, Searching, room, searches
 from dalenius.tables.planning.selecting import check_keys, keys_per_unit, select
+from dalenius.tables.planning.standing import Kept, kept_for
 from dalenius.tables.question import Interval, Question
 from dalenius.tables.rows import Key
 
@@ -64,6 +66,10 @@ class Plan:
     searches: tuple[Search, ...]
     needs: tuple[Need, ...]
     parts: Split
+    kept: Mapping[Search, Kept] = field(default_factory=dict)
+    """Histograms of a profile, by the searches that they stand in for."""
+    missing: tuple[float, float] | None = None
+    """How many rows have no id, by a profile, and how far that is off."""
 
     @staticmethod
     def make(
@@ -75,15 +81,22 @@ class Plan:
         bounds: Bounds | None = None,
         public_size: int | None = None,
         confidence: Number = CONFIDENCE,
+        learned: Learned | None = None,
     ) -> Plan:
-        """The plan of a question for one (epsilon, delta); no data is read."""
+        """The plan of a question for one (epsilon, delta); no data is read.
+
+        `learned` is what a profile of the table has shown: where it has a histogram, no search is made.
+        """
         limit, failure = numbers.epsilon(epsilon), numbers.delta(delta)
         given = bounds or Bounds()
         _check(question, unit, public_size)
         law: Norm = "l2" if failure else "l1"
         intervals, wanted = given.intervals(question), needs(question)
         facts = known(question, given, law)
-        looked = searches(wanted, facts, intervals)
+        standing = kept_for(question, learned)
+        open_ = searches(wanted, facts, intervals)
+        kept = {each: standing[each.place] for each in open_ if each.place in standing}
+        looked = tuple(each for each in open_ if each not in kept)
         groups = GUESSED_GROUPS if question.keys is None else len(question.keys)
         parts = split(
             epsilon=limit,
@@ -92,10 +105,24 @@ class Plan:
             weights=weights_of(len(looked), [need.weight for need in wanted], groups, law),
             keys=keys_per_unit(question, given, failure),
         )
+        absent = None if learned is None else learned.missing
         size = None if public_size is None else numbers.count(public_size, "public_size", least=0)
         sure = numbers.confidence(confidence)
         made = Plan(
-            question, unit, limit, failure, given, sure, size, intervals, facts, looked, wanted, parts
+            question,
+            unit,
+            limit,
+            failure,
+            given,
+            sure,
+            size,
+            intervals,
+            facts,
+            looked,
+            wanted,
+            parts,
+            kept,
+            absent,
         )
         made._check_room()
         return made
@@ -161,6 +188,7 @@ class Plan:
             self.question,
             self.searches,
             self.search_noises,
+            self.kept,
             self.needs,
             self.measure_noises,
             self.facts,

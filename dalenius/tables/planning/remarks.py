@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dalenius.losses.fields import written
+from dalenius.release.receipt import ROWS_WITHOUT
 from dalenius.tables.bounds import names_of
 from dalenius.tables.engines.engine import Measure
 from dalenius.tables.planning.bars import Noisy
@@ -41,7 +42,23 @@ def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
         )
     if "distinct" in asked:
         said.append(f"at most {found.pairs} values of each {who} count: {_origin(plan, found, 'distinct')}")
-    return (*said, *_ranges(plan, found), *([UNCLIPPED] if unclipped(plan, found) else []))
+    clipped = [UNCLIPPED] if unclipped(plan, found) else []
+    absent = without_id(plan)
+    return (*said, *_ranges(plan, found), *clipped, *([] if absent is None else [absent]))
+
+
+def without_id(plan: Plan) -> str | None:
+    """What becomes of rows without the id of a unit; None where every row is a unit."""
+    if plan.unit.column is None:
+        return None
+    whole = plan.unit.missing == "left out"
+    what = "left out of every answer" if whole else f"each counted as a {plan.unit.entity} of its own"
+    time = " or a time" if plan.unit.window is not None else ""
+    many = ""
+    if plan.missing is not None:
+        count, off = plan.missing
+        many = f" (about {max(count, 0):,.0f} ± {off:,.0f}, by the account's profile)"
+    return f"{ROWS_WITHOUT}{plan.unit.column}{time}{many} are {what}"
 
 
 def unclipped(plan: Plan, found: Found) -> bool:
@@ -78,6 +95,7 @@ def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[
     parts: list[dict[str, object]] = [] if selection is None else [json.loads(selection.to_json())]
     for search, noise in zip(plan.searches, plan.search_noises, strict=True):
         parts.append({"kind": f"search_{search.kind}", "multiplier": written(noise.multiplier)})
+    parts += [{"kind": f"profile_{search.kind}", "of": kept.what} for search, kept in plan.kept.items()]
     for place, total in noisy.items():
         measure = {"measure": place[0], "column": place[1], "levels": made[place].levels}
         parts.append({k: v for k, v in measure.items() if v} | {"noise": json.loads(total.law.to_json())})
@@ -95,7 +113,14 @@ def _origin(plan: Plan, found: Found, family: Family) -> str:
         given = {"rows": plan.bounds.rows, "units": plan.bounds.groups, "distinct": plan.bounds.pairs}[family]
         return "known" if given is None else "given"
     who, share = plan.unit.entity, (chosen.clipped, chosen.most_clipped)
-    return f"found privately, {_share(share, who, f'{who}s', 'have more')}"
+    kinds = {"rows": "rows", "units": "groups", "distinct": "rows"}
+    how = _how(plan, kinds[family], None)
+    return f"{how}, {_share(share, who, f'{who}s', 'have more')}"
+
+
+def _how(plan: Plan, kind: str, column: int | None) -> str:
+    kept = next((each for search, each in plan.kept.items() if search.place == (kind, column)), None)
+    return "found privately" if kept is None else f"by the account's profile ({kept.what})"
 
 
 def _share(share: tuple[float, float], who: str, what: str, does: str) -> str:
@@ -115,7 +140,7 @@ def _ranges(plan: Plan, found: Found) -> list[str]:
     for column in ranged(plan.needs):
         interval = found.intervals[column]
         if interval is not None:
-            how = "found privately" if plan.intervals[column] is None else "given"
+            how = _how(plan, "values", column) if plan.intervals[column] is None else "given"
             how = "for want of any that could be found" if column in found.unseen else how
             if column in found.cuts:
                 outside = found.cuts[column].outside

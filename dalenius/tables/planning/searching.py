@@ -25,6 +25,7 @@ from dalenius.tables.planning.measures import Family, Need, main_need, ranged
 from dalenius.tables.planning.ranges import LEAST_BITS, LEVELS
 from dalenius.tables.planning.seeing import Blur
 from dalenius.tables.planning.spanning import Cut, Values, clear_values
+from dalenius.tables.planning.standing import Kept, Noisy
 from dalenius.tables.question import Interval, Question
 from dalenius.tables.rows import Key
 
@@ -45,6 +46,11 @@ class Search:
 
     kind: Literal["rows", "groups", "values"]
     column: int | None = None
+
+    @property
+    def place(self) -> tuple[str, int | None]:
+        """What a profile knows it by."""
+        return self.kind, self.column
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class Searching:
     question: Question
     searches: tuple[Search, ...]
     noises: tuple[Noise, ...]
+    kept: Mapping[Search, Kept]
+    """What a profile has in place of further searches."""
     needs: tuple[Need, ...]
     measured: tuple[Noise, ...]
     facts: Known
@@ -89,11 +97,16 @@ class Searching:
         """Read every histogram, and choose."""
         values: dict[int, Values] = {}
         shapes: dict[str, Shapes] = {}
-        for search, noise in zip(self.searches, self.noises, strict=True):
+        seen = {
+            search: self._drawn(loaded, keys, search, noise)
+            for search, noise in zip(self.searches, self.noises, strict=True)
+        }
+        seen |= {search: kept.noisy() for search, kept in self.kept.items()}
+        for search, noisy in seen.items():
             if search.column is not None:
-                values[search.column] = self._values(loaded, search.column, noise)
+                values[search.column] = clear_values(noisy.counts, blur=noisy.blur)
             else:
-                shapes[search.kind] = self._shapes(loaded, keys, noise, presence=search.kind == "groups")
+                shapes[search.kind] = self._shapes(keys, noisy, presence=search.kind == "groups")
         chosen = self._chosen(shapes, values, len(keys))
         ranges = {column: self._range(column, seen, chosen, len(keys)) for column, seen in values.items()}
         limit = self.facts.rows or chosen["rows"].limit if self._asks("rows") else Fraction(1)
@@ -112,19 +125,27 @@ class Searching:
 
     # The histograms.
 
-    def _shapes(self, loaded: Loaded, keys: Sequence[Key], noise: Noise, *, presence: bool) -> Shapes:
-        law = noise.on(Fraction(1), nonnegative=True)
-        counts = loaded.shapes(keys, norm=noise.norm, presence=presence).reshape(-1)
+    def _drawn(self, loaded: Loaded, keys: Sequence[Key], search: Search, noise: Noise) -> Noisy:
+        """A histogram of the question's rows, with noise drawn now."""
+        if search.column is not None:
+            law = noise.on(Fraction(MASS), nonnegative=True)
+            counts, unit = loaded.magnitudes(search.column), MASS
+        else:
+            law = noise.on(Fraction(1), nonnegative=True)
+            presence = search.kind == "groups"
+            counts, unit = loaded.shapes(keys, norm=noise.norm, presence=presence).reshape(-1), 1
         noisy = (counts + law.draw(counts.size)).astype(np.float64)
-        groups = min(len(keys), self.facts.most_groups or len(keys))
-        most = self._most(presence, groups, noise.norm)
-        return clear_shapes(noisy, blur=_blur(law), most=most, norm=noise.norm, widest=float(groups))
+        return Noisy(noisy / unit, _blur(law, unit))
 
-    def _values(self, loaded: Loaded, column: int, noise: Noise) -> Values:
-        law = noise.on(Fraction(MASS), nonnegative=True)
-        counts = loaded.magnitudes(column)
-        noisy = (counts + law.draw(counts.size)).astype(np.float64)
-        return clear_values(noisy / MASS, blur=_blur(law, MASS))
+    def _shapes(self, keys: Sequence[Key], noisy: Noisy, *, presence: bool) -> Shapes:
+        groups = min(len(keys), self.facts.most_groups or len(keys))
+        most = self._most(presence, groups, self._norm)
+        widest = float(groups) if noisy.widest is None else noisy.widest
+        return clear_shapes(noisy.counts, blur=noisy.blur, most=most, norm=self._norm, widest=widest)
+
+    @property
+    def _norm(self) -> Norm:
+        return self.measured[0].norm
 
     def _most(self, presence: bool, groups: int, norm: Norm) -> float:
         if presence:
@@ -138,11 +159,11 @@ class Searching:
     ) -> dict[Family, Chosen]:
         found: dict[Family, Chosen] = {}
         if "groups" in shapes:
-            most = min(self._most(True, groups, self.noises[0].norm), float(room(self.measured, 1)))
+            most = min(self._most(True, groups, self._norm), float(room(self.measured, 1)))
             found["units"] = choose_limit(shapes["groups"], self._plain("units", groups), most=most)
         if "rows" not in shapes:
             return found
-        most = min(self._most(False, groups, self.noises[0].norm), float(room(self.measured)))
+        most = min(self._most(False, groups, self._norm), float(room(self.measured)))
         if self._asks("rows") and self.facts.rows is None:
             found["rows"] = choose_limit(shapes["rows"], self._stakes(values, groups), most=most)
         if self._asks("distinct") and self.facts.pairs is None:
@@ -170,7 +191,7 @@ class Searching:
                 seen = values.get(aggregate.column or 0)
                 fixed, bias = fixed + noise * (DECLARED if seen is None else seen.peak(groups)), bias + 1
             else:
-                relative += noise * (ORDERING[self.noises[0].norm] if need.kind == "tree" else 1)
+                relative += noise * (ORDERING[self._norm] if need.kind == "tree" else 1)
                 bias += LEANING
         return Stakes(fixed, relative, bias)
 

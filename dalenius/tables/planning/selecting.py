@@ -56,9 +56,17 @@ def check_keys(question: Question) -> None:
 
 def select(selection: NoisyThreshold, holders: Mapping[Key, int]) -> tuple[Key, ...]:
     """The keys that are shown, in their own order and each as it is always written."""
+    return tuple(key for key, _ in in_order(selection, holders))
+
+
+def in_order(selection: NoisyThreshold, holders: Mapping[Key, int]) -> list[tuple[Key, int]]:
+    """The same, each with its noisy number of units."""
     keys = sorted(holders, key=lambda key: tuple(map(_place, key)))
-    shown = selection.release({i: holders[key] for i, key in enumerate(keys)}).columns["key"]
-    return tuple(tuple(map(_plain, keys[i])) for i in shown if isinstance(i, int))
+    shown = selection.release({i: holders[key] for i, key in enumerate(keys)}).columns
+    pairs = zip(shown["key"], shown["n"], strict=True)
+    return [
+        (tuple(map(_plain, keys[i])), int(n)) for i, n in pairs if isinstance(i, int) and isinstance(n, int)
+    ]
 
 
 def _plain(part: KeyPart) -> KeyPart:

@@ -27,6 +27,7 @@ def lines(plan: Plan) -> list[Line]:
     return [
         ("cost", cost),
         ("protects", f"{plan.unit}"),
+        *_absent(plan),
         _groups(plan),
         *_known(plan),
         *_searches(plan),
@@ -36,6 +37,11 @@ def lines(plan: Plan) -> list[Line]:
             f"each holds its result, as bounded, with probability {float(plan.confidence):g}",
         ),
     ]
+
+
+def _absent(plan: Plan) -> list[Line]:
+    absent = remarks.without_id(plan)
+    return [] if absent is None else [("rows", absent)]
 
 
 def _groups(plan: Plan) -> Line:
@@ -62,7 +68,7 @@ def _known(plan: Plan) -> list[Line]:
         interval = plan.intervals[column]
         if interval is not None:
             said.append(("bound", remarks.range_bound(names[column], interval)))
-    if not plan.searches and remarks.unclipped(plan, _settled(plan)):
+    if not plan.searches and not plan.kept and remarks.unclipped(plan, _settled(plan)):
         said.append(("bound", remarks.UNCLIPPED))
     return said
 
@@ -77,6 +83,9 @@ def _searches(plan: Plan) -> list[Line]:
     for place, search in enumerate(plan.searches):
         what = words.get(search.kind) or f"where {names_of(plan.question)[search.column or 0]} lies"
         said.append(("search", f"{what}, found privately with {_share(plan, place)} of the cost"))
+    for search, kept in plan.kept.items():
+        what = words.get(search.kind) or f"where {names_of(plan.question)[search.column or 0]} lies"
+        said.append(("profile", f"{what}, by the account's profile ({kept.what}), at no cost"))
     return said
 
 

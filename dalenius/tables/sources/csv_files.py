@@ -2,30 +2,33 @@
 
 The first line names the columns, and the mark that is most frequent in it (comma, semicolon, tab or bar) is
 what separates cells. Several files that are one table begin with the same line, and a file that begins with
-another one than when it was opened is not read. Types are told by the first lines, as `source_text` says.
-That looks at data once, when a file is opened, and what it finds counts as public, as the names of the
-columns do; `types=` says it beforehand instead. One odd cell, or one person's, does not change a type that
-holds by a margin.
+another one than when it was opened is not read. Encoding, decimal mark, dates and types are told by what is
+in the file, as `forms` and `texts` say. That looks at data once, when a file is opened first, and what it
+finds counts as public, as the names of the columns do; it can be said beforehand instead. One odd cell, or
+one person's, does not change a type that holds by a margin. A sheet of an Excel file is read as the CSV file
+that it would be saved as.
 
-A line with too few cells has NULL for the rest, of one with too many the rest is left away, and one that is
-no UTF-8 is left out. A quoted cell may hold line breaks: what the rows are, is what quotes say, so that one
-line with an odd quote changes how those behind it are read. Neighbouring tables are tables of rows, not of
-bytes: who can write raw bytes into the file is outside of what is promised.
+A line with too few cells has NULL for the rest, of one with too many the rest is left away. In a file of
+UTF-8 a line that is no UTF-8 is left out; in any other encoding every byte gives a letter. A quoted cell may
+hold line breaks: what the rows are, is what quotes say, so that one line with an odd quote changes how those
+behind it are read. Neighbouring tables are tables of rows, not of bytes: who can write raw bytes into the
+file is outside of what is promised.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
-from collections.abc import Mapping
+from collections import Counter
 from csv import Error, reader
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InvalidArgument, QueryFailed
 from dalenius.tables.schema import folded
+from dalenius.tables.sources.forms import WIDE, Form, find_encoding, opened
 from dalenius.tables.sources.identity import Origin, file_names
 from dalenius.tables.sources.kinds import literal, quoted, version
+from dalenius.tables.sources.readable import EXCEL, Copies, sheets
 from dalenius.tables.sources.texts import cell, check_types, guess
 
 if TYPE_CHECKING:
@@ -52,29 +55,69 @@ class Csv:
     delimiter: str
     columns: tuple[tuple[str, str], ...]
     """Names and types."""
+    form: Form
+    """How cells are read, all of it said or found."""
+    found: Form
+    """What of the form was found by looking at the data."""
+    copies: Copies = field(repr=False, compare=False)
+    sheet: str | None = None
     rescans: bool = False
 
     @staticmethod
     def open(
-        connection: DuckDBPyConnection, name: str, paths: tuple[str, ...], types: Mapping[str, str]
+        connection: DuckDBPyConnection,
+        name: str,
+        paths: tuple[str, ...],
+        form: Form,
+        *,
+        folder: str,
+        sheet: str | None = None,
     ) -> Csv:
-        """Look at the first lines."""
-        delimiter, names = _common(paths)
-        check_types(name, names, types)
-        plain = Csv(name, paths, delimiter, tuple((column, "VARCHAR") for column in names))
-        missing = [column for column in names if column not in types]
-        found = dict(types) | guess(connection, plain._scan(), missing)
-        return Csv(name, paths, delimiter, tuple((column, found[column]) for column in names))
+        """Look at the first lines.
+
+        Args:
+            connection: Where it is read.
+            name: What the table is called.
+            paths: The files.
+            form: What is declared of how they are read.
+            folder: Where copies of what DuckDB cannot read are put.
+            sheet: Which sheet of an Excel file.
+        """
+        copies = Copies(folder)
+        excel = paths[0].lower().endswith(EXCEL)
+        known = form.over(Form(encoding="utf-8" if excel else form.encoding or _encoding(paths)))
+        if known.encoding in WIDE and not all(find_encoding(path) in WIDE for path in paths):
+            raise InvalidArgument(
+                "The file is not in UTF-16.", remedy="Leave encoding out, so that it is found."
+            )
+        if excel:
+            sheet = _sheet(paths[0], sheet)
+        readable = tuple(copies.of(path, known.encoding or "utf-8", sheet) for path in paths)
+        delimiter, names = _common(readable, "," if excel else None)
+        check_types(name, names, form.types)
+        texts = tuple((column, "VARCHAR") for column in names)
+        plain = Csv(name, paths, delimiter, texts, known, Form(), copies, sheet)
+        telling = [column for column in names if form.types.get(column, "").upper() != "VARCHAR"]
+        whole = guess(connection, plain._scan(), telling, known)
+        columns = tuple((column, whole.types[column]) for column in names)
+        return replace(plain, columns=columns, form=whole, found=whole.less(form))
+
+    def under(self, form: Form) -> Csv:
+        """Return the same files read in a form that is kept, as far as it says."""
+        whole = form.over(self.form)
+        columns = tuple((column, whole.types.get(column, kind)) for column, kind in self.columns)
+        return replace(self, columns=columns, form=whole, found=self.found.less(form))
 
     def bind(self, cursor: DuckDBPyConnection) -> None:
         """Make the table visible, where its columns are still where they were."""
         self._check()
-        cells = ", ".join(cell(quoted(name), kind) for name, kind in self.columns)
+        cells = ", ".join(cell(quoted(name), kind, self.form) for name, kind in self.columns)
         cursor.execute(f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT {cells} FROM {self._scan()}")
 
     def version(self) -> str:
         """Its name, how its cells are read, and its files."""
-        return version((self.name, self.delimiter, self.columns), self.paths)
+        form = self.form.encoding, self.form.decimal, self.form.dates, self.form.null, self.sheet
+        return version((self.name, self.delimiter, self.columns, form), self.paths)
 
     def origin(self, cursor: DuckDBPyConnection, table: str) -> Origin:
         """See `Source`: its files."""
@@ -87,8 +130,8 @@ class Csv:
     def _check(self) -> None:
         wanted = self.delimiter, tuple(name for name, _ in self.columns)
         try:
-            same = all(_header(path) == wanted for path in self.paths)
-        except InvalidArgument:
+            same = all(_header(path, self._fixed) == wanted for path in self._readable())
+        except (InvalidArgument, OSError):
             same = False
         if not same:
             raise QueryFailed(
@@ -96,15 +139,41 @@ class Csv:
                 remedy="Open it again.",
             )
 
+    @property
+    def _fixed(self) -> str | None:
+        """What separates the cells of a copy that is made here."""
+        return "," if self.paths[0].lower().endswith(EXCEL) else None
+
+    def _readable(self) -> list[str]:
+        """Paths that DuckDB reads."""
+        return [self.copies.of(path, self.form.encoding or "utf-8", self.sheet) for path in self.paths]
+
     def _scan(self) -> str:
-        listed = ", ".join(literal(path) for path in self.paths)
+        listed = ", ".join(literal(path) for path in self._readable())
         texts = ", ".join(f"{literal(name)}: 'VARCHAR'" for name, _ in self.columns)
         return f"read_csv([{listed}], columns = {{{texts}}}, delim = {literal(self.delimiter)}, {_LENIENT})"
 
 
-def _common(paths: tuple[str, ...]) -> Header:
+def _encoding(paths: tuple[str, ...]) -> str:
+    """The encoding that most files have."""
+    return Counter(map(find_encoding, paths)).most_common(1)[0][0]
+
+
+def _sheet(path: str, wanted: str | None) -> str:
+    names = sheets(path)
+    if wanted is None and len(names) > 1:
+        raise InvalidArgument(
+            f"Which sheet is meant is not clear among {', '.join(names)}.",
+            remedy=f'Pass table="{names[0]}".',
+        )
+    if wanted is not None and wanted not in names:
+        raise InvalidArgument(f"There is no sheet {wanted}.", remedy=f"Sheets are {', '.join(names)}.")
+    return wanted or names[0]
+
+
+def _common(paths: tuple[str, ...], delimiter: str | None) -> Header:
     """What all files begin with: their cells are told by place."""
-    first, *others = [_header(path) for path in paths]
+    first, *others = [_header(path, delimiter) for path in paths]
     if any(other != first for other in others):
         raise InvalidArgument(
             "The files do not all begin with the same line, so they do not have the same columns.",
@@ -113,8 +182,8 @@ def _common(paths: tuple[str, ...]) -> Header:
     return first
 
 
-def _header(path: str) -> Header:
-    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+def _header(path: str, delimiter: str | None = None) -> Header:
+    with opened(path) as file:
         line = file.readline(_LONGEST).decode("utf-8-sig", "replace")
     if not line:
         raise InvalidArgument(
@@ -124,7 +193,7 @@ def _header(path: str) -> Header:
     plain = line.rstrip("\r\n")
     # What is within quotes separates nothing; a quote that is not closed would go on in the next line.
     bare = re.sub('"[^"]*"', "", plain)
-    delimiter = max(",;\t|", key=bare.count)
+    delimiter = delimiter or max(",;\t|", key=bare.count)
     try:
         names = tuple(name.strip() for name in next(reader([plain], delimiter=delimiter), []))
     except Error:

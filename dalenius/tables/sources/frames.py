@@ -8,12 +8,13 @@ given by `types=`, and what does not fit is NULL. No value, however odd, makes a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dalenius.errors import InvalidArgument
 from dalenius.tables.schema import folded
+from dalenius.tables.sources.forms import Form
 from dalenius.tables.sources.identity import Origin, memory_of
 from dalenius.tables.sources.kinds import quoted, valid
 from dalenius.tables.sources.texts import cell, check_types, guess
@@ -28,25 +29,39 @@ class Frame:
 
     name: str
     frame: Any = field(repr=False)
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    """Types of the columns that hold objects."""
+    form: Form = field(default_factory=Form)
+    """How the columns that hold objects are read; its types are theirs."""
+    found: Form = field(default_factory=Form)
+    """What of the form was found by looking at the data."""
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @staticmethod
-    def open(connection: DuckDBPyConnection, name: str, frame: object, types: Mapping[str, str]) -> Frame:
+    def open(connection: DuckDBPyConnection, name: str, frame: object, form: Form) -> Frame:
         """Look at the first values of columns that hold objects."""
         plain = Frame(name, frame)
         columns = plain.objects()
-        check_types(name, columns, types)
+        check_types(name, columns, form.types)
         if not columns:
             return plain
         cursor = connection.cursor()
         try:
             cursor.register("dalenius_first", plain.texts(most=100_000))
-            found = guess(cursor, "dalenius_first", [column for column in columns if column not in types])
+            telling = [column for column in columns if form.types.get(column, "").upper() != "VARCHAR"]
+            whole = guess(cursor, "dalenius_first", telling, form)
         finally:
             cursor.close()
-        return Frame(name, frame, found | dict(types))
+        return Frame(name, frame, whole, replace(whole.less(form), encoding=None))
+
+    def under(self, form: Form) -> Frame:
+        """Return the same frame read in a form that is kept, as far as it says."""
+        types = {name: kind for name, kind in form.types.items() if name in self.form.types}
+        whole = replace(form, types=types).over(self.form)
+        return replace(self, form=whole, found=self.found.less(form))
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """Types of the columns that hold objects."""
+        return self.form.types
 
     @property
     def rescans(self) -> bool:
@@ -66,7 +81,7 @@ class Frame:
         cursor.register(hidden, self.texts() if self.kinds else self.frame)
         described = cursor.execute(f"DESCRIBE {quoted(hidden)}").fetchall()
         names = [str(row[0]) for row in described if row[1] == "VARCHAR" and row[0] not in self.kinds]
-        cells = [cell(quoted(column), kind) for column, kind in self.kinds.items()]
+        cells = [cell(quoted(column), kind, self.form) for column, kind in self.kinds.items()]
         cells += [f"{valid(quoted(name))} AS {quoted(name)}" for name in names]
         shown = f"* REPLACE ({', '.join(cells)})" if cells else "*"
         cursor.execute(f"CREATE TEMP VIEW {quoted(self.name)} AS SELECT {shown} FROM {quoted(hidden)}")
@@ -97,9 +112,7 @@ class Frame:
         return repr((self.name, self.token if self.rescans else uuid4().hex))
 
 
-def frame_of(
-    connection: DuckDBPyConnection, source: object, name: str | None, types: Mapping[str, str]
-) -> Frame:
+def frame_of(connection: DuckDBPyConnection, source: object, name: str | None, form: Form) -> Frame:
     """What is neither a path nor a connection, as a table."""
     library = type(source).__module__.partition(".")[0]
     if library not in ("pandas", "polars", "pyarrow"):
@@ -108,7 +121,7 @@ def frame_of(
             remedy="Pass a path, a frame of pandas or polars, an Arrow table, a connection of DuckDB or of "
             "psycopg 3, or the address of a PostgreSQL server.",
         )
-    return Frame.open(connection, name or "data", source, types)
+    return Frame.open(connection, name or "data", source, form)
 
 
 def _text(value: Any, missing: Any) -> str | None:

@@ -27,9 +27,11 @@ from dalenius.errors import InvalidArgument
 from dalenius.tables.engines.duckdb import ROOM, DuckdbEngine, Source
 from dalenius.tables.sources.csv_files import Csv
 from dalenius.tables.sources.folder import Folder
+from dalenius.tables.sources.forms import Form
 from dalenius.tables.sources.frames import frame_of
 from dalenius.tables.sources.identity import matches
 from dalenius.tables.sources.kinds import Database, Parquet, Shared, check_columns, check_tables, literal
+from dalenius.tables.sources.readable import EXCEL
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -50,29 +52,41 @@ def open_source(
     *,
     table: str | None = None,
     types: Mapping[str, str] | None = None,
+    form: Form | None = None,
     more: Mapping[str, object] | None = None,
     memory: str = MEMORY,
     threads: int | None = None,
     room: int = ROOM,
 ) -> DuckdbEngine:
-    """An engine whose table `name` is the source; `more` holds other tables by name.
+    """Return an engine whose table `name` is the source.
 
-    `table` chooses one of a DuckDB file's tables, `types` gives DuckDB types to columns of a CSV file.
+    Args:
+        source: What is read.
+        name: What its table is called; the name of the file where left out.
+        table: One of a DuckDB file's tables, or of an Excel file's sheets.
+        types: DuckDB types of columns of a CSV file, where nothing else is said of its form.
+        form: How the texts of a CSV file are read, as far as it is declared.
+        more: Other tables by name.
+        memory: The most that DuckDB may use before it writes to the disk.
+        threads: How many DuckDB uses.
+        room: The bytes of rows that are kept at a time.
     """
     import duckdb
 
-    others = dict(more or {})
+    others, said = dict(more or {}), form or Form(types=dict(types or {}))
     check_tables([*([name] if name else []), *others])
     if isinstance(source, duckdb.DuckDBPyConnection):
         cursor = source.cursor()
         shared = Shared.open(cursor, name, table)
-        frames = [frame_of(cursor, one, label, {}) for label, one in others.items()]
+        frames = [frame_of(cursor, one, label, Form()) for label, one in others.items()]
         return _checked(DuckdbEngine(cursor, [shared, *frames], room=room))
     folder = Folder.make()
     try:
         connection = duckdb.connect(":memory:", config=_settings(folder.path, memory, threads))
-        found = [_recognized(connection, source, name, table, types)]
-        found += [_recognized(connection, one, label, None, None) for label, one in others.items()]
+        found = [_recognized(connection, source, name, table, said, folder.path)]
+        found += [
+            _recognized(connection, one, label, None, Form(), folder.path) for label, one in others.items()
+        ]
         _lock(connection, [path for one in found for path in getattr(one, "paths", ())], folder.path)
     except BaseException:
         folder.remove()
@@ -130,27 +144,30 @@ def _recognized(
     source: object,
     name: str | None,
     table: str | None,
-    types: Mapping[str, str] | None,
+    form: Form,
+    folder: str,
 ) -> Source:
     if not isinstance(source, str | os.PathLike):
-        return frame_of(connection, source, name, types or {})
+        return frame_of(connection, source, name, form)
     paths = _paths(os.fspath(source))
     kinds, label = {_kind(path) for path in paths}, name or _label(paths[0])
     check_tables([label])
     if kinds <= _DATABASE:
         return Database.open(connection, paths[0], name, table)
     if kinds <= _CSV:
-        return Csv.open(connection, label, paths, types or {})
+        return Csv.open(connection, label, paths, form, folder=folder)
+    if kinds <= set(EXCEL):
+        return Csv.open(connection, label, paths, form, folder=folder, sheet=table)
     if kinds <= _PARQUET:
         return Parquet(label, paths)
-    odd = next((path for path in paths if _kind(path) not in _CSV | _PARQUET | _DATABASE), None)
+    odd = next((path for path in paths if _kind(path) not in _CSV | _PARQUET | _DATABASE | set(EXCEL)), None)
     if odd is None:
         raise InvalidArgument(
             "The files are of different kinds.", remedy="Name files of one kind, as in visits-*.parquet."
         )
     raise InvalidArgument(
         f"What kind of file {Path(odd).name} is cannot be told from its name.",
-        remedy="Give it one of the endings .csv, .tsv, .parquet or .duckdb.",
+        remedy="Give it one of the endings .csv, .tsv, .xlsx, .parquet or .duckdb.",
     )
 
 

@@ -81,9 +81,15 @@ def test_marks_within_quotes_separate_nothing(tmp_path: Path) -> None:
 def test_too_many_cells_and_too_few(tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     path.write_bytes(b"id,ward\n" + LINES.encode() + b"31,B,more,and more\n32\n33,\xff\n34,C\n")
+    path.write_bytes(path.read_bytes() + "35,é\n36,é\n".encode())
     engine = open_source(path)
     found = engine.public("SELECT id, ward FROM visits WHERE id > 30 ORDER BY id")
-    assert found == [{"id": 31, "ward": "B"}, {"id": 32, "ward": None}, {"id": 34, "ward": "C"}]
+    assert found == [
+        {"id": 31, "ward": "B"},
+        {"id": 32, "ward": None},
+        {"id": 34, "ward": "C"},
+        *({"id": i, "ward": "é"} for i in (35, 36)),
+    ], "a line of a file in UTF-8 that is not is left out"
     engine.close()
 
 

@@ -55,6 +55,21 @@ def test_types_have_our_words_and_every_column_can_be_counted(base: Base, tmp_pa
     assert table.sql(f"SELECT {counts} FROM typed", epsilon=100, bounds=Bounds(rows=1)).receipt.entry
 
 
+def test_a_profile_is_learned_as_everywhere(base: Base, tmp_path: Path) -> None:
+    base.owner.execute(
+        "CREATE TABLE v AS SELECT nullif(i % 40, 0) AS patient, i % 7 AS cost,"
+        " chr(65 + i % 2) AS ward FROM generate_series(1, 400) AS made (i)"
+    )
+    table = opened(base.url(), tmp_path, "v")
+    known = table.learn(epsilon=300).facts.learned
+    assert known is not None and abs(known.units[0] - 39) < 5 and abs(known.missing[0] - 10) < 5
+    asked = "SELECT ward, SUM(cost) FROM v GROUP BY ward"
+    assert "search" not in [name for name, _ in table.explain(asked, epsilon=1).lines]
+    unit = dp.Unit("patient", column="patient", missing="each row")
+    with pytest.raises(InvalidArgument, match="that DuckDB reads"):
+        dp.table(base.url(), table="v", unit=unit, budget=BUDGET, ledger=tmp_path / "b.ledger")
+
+
 def test_composites_with_empty_parts_are_there(base: Base) -> None:
     base.owner.execute("CREATE TYPE pair AS (a int, b int); CREATE TABLE t (patient int, p pair)")
     base.owner.execute("INSERT INTO t VALUES (1, ROW(NULL, NULL)), (2, NULL), (3, ROW(1, NULL))")

@@ -40,6 +40,17 @@ def test_a_frame_is_asked(spark: Any, tmp_path: Path) -> None:
     visits.close()
 
 
+def test_a_profile_is_learned_as_everywhere(spark: Any, tmp_path: Path) -> None:
+    rows = spark.sql(f"{VISITS} UNION ALL SELECT NULL, 'A', 1.0 FROM range(30)")
+    visits = table(rows, tmp_path, name="visits")
+    known = visits.learn(epsilon=300).facts.learned
+    assert known is not None and abs(known.units[0] - 40) < 5 and abs(known.missing[0] - 30) < 5
+    assert "search" not in [
+        name for name, _ in visits.explain("SELECT SUM(cost) FROM visits", epsilon=1).lines
+    ]
+    visits.close()
+
+
 def test_a_table_has_others_beside_it(spark: Any, tmp_path: Path) -> None:
     spark.sql(VISITS).write.mode("overwrite").saveAsTable("visits_stored")
     labs = spark.sql("SELECT id AS patient, CAST(id AS DOUBLE) AS result FROM range(40)")
