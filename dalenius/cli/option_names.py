@@ -21,11 +21,14 @@ OPTIONS: dict[str, str] = {
     "budget": "--budget {0} --delta {1}",
     "budget.left_out": "Leave out --budget and --delta",
     "by": "--by {0}",
+    "dates": "--dates {0}",
+    "decimal": "--decimal {0}",
     "delta": "--delta {0}",
     "epsilon": "--epsilon {0}",
     "keys": "--keys {0}",
     "ledger": "--ledger {0}",
     "name": "--name {0}",
+    "null": "--null {0}",
     "public_size": "--public-size {0}",
     "purpose": "--purpose {0}",
     "ranges": "--range {0}=LOW:HIGH",
@@ -35,6 +38,7 @@ OPTIONS: dict[str, str] = {
     "time": "--time {0}",
     "unit": "--unit-column {1}, or --unit {0} if each row is one",
     "unit.column": "--unit-column",
+    "unit.missing": '--missing "{0}"',
 }
 """The option for each argument, with the places of its values."""
 NAMED: dict[str, str] = {

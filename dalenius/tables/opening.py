@@ -235,7 +235,10 @@ def _check_numbered(engine: Engine, kind: str | None) -> None:
     """
     if engine.dialect != "duckdb" or kind == "moment":
         raise InvalidArgument(
-            'missing="each row" needs a source that DuckDB reads, and ids that are no time stamps.',
+            Message(
+                Argument("unit.missing", 'missing="each row"', ("each row",)),
+                " needs a source that DuckDB reads, and ids that are not time stamps.",
+            ),
             remedy="Give rows without an id one of their own in the source, such as "
             "COALESCE(patient_id, 'row ' || visit_id) in a view.",
         )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 from dalenius.tables.language.beliefs import (
     declared,
     field_of,
@@ -215,7 +215,11 @@ def _check_alike(source: Relation, other: Relation) -> None:
         raise refuse("combining rows where each row is a unit")
     if one.numbered or two.numbered:
         raise InvalidArgument(
-            'Tables are not put together where rows without an id are their own units (missing="each row").',
+            Message(
+                "Tables are not put together where rows without an id are their own units (",
+                Argument("unit.missing", 'missing="each row"', ("each row",)),
+                ").",
+            ),
             remedy="Ask one table at a time, or open the table with a unit that leaves such rows out.",
         )
     if (one.unit, one.unit_types, one.public) != (two.unit, two.unit_types, two.public):

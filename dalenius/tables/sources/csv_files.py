@@ -23,7 +23,7 @@ from csv import Error, reader
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dalenius.errors import InvalidArgument, QueryFailed
+from dalenius.errors import Argument, InvalidArgument, Message, QueryFailed
 from dalenius.tables.schema import folded
 from dalenius.tables.sources.forms import WIDE, Form, find_encoding, opened
 from dalenius.tables.sources.identity import Origin, file_names
@@ -164,7 +164,7 @@ def _sheet(path: str, wanted: str | None) -> str:
     if wanted is None and len(names) > 1:
         raise InvalidArgument(
             f"Which sheet is meant is not clear among {', '.join(names)}.",
-            remedy=f'Pass table="{names[0]}".',
+            remedy=Message("Pass ", Argument.of("table", names[0]), "."),
         )
     if wanted is not None and wanted not in names:
         raise InvalidArgument(f"There is no sheet {wanted}.", remedy=f"Sheets are {', '.join(names)}.")

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
 
-from dalenius.errors import InvalidArgument
+from dalenius.errors import Argument, InvalidArgument, Message
 
 WINDOWS = "cp1252"
 WIDE = ("utf-16", "utf-16-le", "utf-16-be")
@@ -115,13 +115,20 @@ def declared(
         null: Cells that stand for no value.
     """
     if decimal not in (None, ".", ","):
-        raise InvalidArgument('decimal must be "." or ",".', remedy='Pass decimal=",", or leave it out.')
+        raise InvalidArgument(
+            'decimal must be "." or ",".',
+            remedy=Message("Pass ", Argument.of("decimal", ","), ", or leave it out."),
+        )
     if dates is not None and not _is_date(dates):
         raise InvalidArgument(
-            "dates must be a form of dates, made of DD, MM and YYYY.", remedy='Pass dates="DD.MM.YYYY".'
+            "dates must be a form of dates, made of DD, MM and YYYY.",
+            remedy=Message("Pass ", Argument.of("dates", "DD.MM.YYYY"), "."),
         )
     if isinstance(null, str) or not all(isinstance(text, str) for text in null or ()):
-        raise InvalidArgument("null must be a list of texts.", remedy='Pass null=["NA", "-"].')
+        raise InvalidArgument(
+            "null must be a list of texts.",
+            remedy=Message("Pass ", Argument("null", 'null=["NA", "-"]', ("NA",)), "."),
+        )
     known = None if encoding is None else _encoding(encoding)
     return Form(known, decimal, dates, tuple(dict.fromkeys(null or ())), dict(types or {}))
 
