@@ -58,7 +58,7 @@ def test_a_row_without_an_id_is_one_unit_in_every_histogram_and_total(tmp_path: 
     """Two neighbours by such a row: no other unit moves, and what moves is what one row of a unit may add."""
     whole, less = (opened(tmp_path, "each row", where=where) for where in ("TRUE", "i <> 1003"))
     asked = "SELECT ward, COUNT(*), SUM(visit), COUNT(DISTINCT id) FROM visits GROUP BY ward"
-    question = whole._question(asked, None)
+    question = whole.ask(asked, epsilon=1).request.question
     keys = [(0,), (1,)]
     bounding = Bounding("l2", groups=1, salt=bytes(32))
     measures = [Measure("rows"), Measure("units")]
