@@ -30,6 +30,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
 from dalenius.learn.checkpointing import direct_checkpoints
+from dalenius.learn.dataflow.batch_length import tracked
 from dalenius.learn.example_calls import (
     ExampleCalls,
     NoExchange,
@@ -41,10 +42,11 @@ from dalenius.learn.example_calls import (
 )
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
-from dalenius.learn.plain_values import plain_attributes
+from dalenius.learn.python_state import python_state
 from dalenius.learn.quiet import PYTHON, SEEDS, kept_generators, seed_generators
 from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
+from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.tape import Tape
 
 LossFunction = Callable[[nn.Module, Any], Tensor]
@@ -61,11 +63,13 @@ class Surroundings:
         paused: returns a context in which operations of torch are not watched.
         admitted: whether a tensor has one row for each example along its first dimension, and row i follows
             from example i and public values alone.
-        private: whether a value depends on private data.
+        drawing: returns a context that checks where the random numbers of a pass come from, and notes them.
+        private: whether a value depends on private data, or on how many examples there are.
         logged: marks the mean loss, before it is returned, as a private value.
     """
 
     paused: Callable[[], AbstractContextManager[Any]] = nullcontext
+    drawing: Callable[[], AbstractContextManager[Any]] = nullcontext
     admitted: Callable[[Tensor], bool] = lambda _: True
     private: Callable[[Any], bool] = lambda _: False
     logged: Callable[[Tensor], Any] = lambda value: value
@@ -86,8 +90,9 @@ class ExampleLoss:
     how = "examples are independent by construction: each loss was computed from one example"
     """For receipts."""
     assumptions = (
-        "the function of private.loss keeps no state in Python between calls and takes no values out of "
-        "torch by text, files or shared memory",
+        "the function of private.loss keeps no state in Python between calls, such as counters, iterators "
+        "and generators of random numbers of its own, and takes no values out of torch by text, files or "
+        "shared memory",
         "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""
@@ -133,7 +138,13 @@ class ExampleLoss:
         check_modules(self._model.inner)
         _check_hooks(self._model.inner)
         leaves = list(_leaves(batch))
-        with self._around.paused(), torch.enable_grad(), self._eager(), warnings.catch_warnings():
+        with (
+            self._around.paused(),
+            self._around.drawing(),
+            torch.enable_grad(),
+            self._eager(),
+            warnings.catch_warnings(),
+        ):
             warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
             rows = self._checked_rows(leaves)
             held, watching = _buffers(self._model.inner), self._model.watching
@@ -203,15 +214,18 @@ class ExampleLoss:
     def _apart(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
         """Run one example after the other, each with random numbers of its own."""
         with kept_generators(PYTHON):
-            before = plain_attributes(self._model.inner.modules())
-            output = self._one_by_one(batch, leaves, rows)
-            if plain_attributes(self._model.inner.modules()) != before:
-                raise NotSound(
-                    "The model counted, or kept another plain value, while the losses of examples were "
-                    "computed one after the other: a later example would see how many came before it.",
-                    remedy="Count in the loop, where private.steps has grown, and keep nothing in forward.",
-                )
-        return output
+            return self._one_by_one(batch, leaves, rows)
+
+    def _check_kept(self, before: bytes) -> None:
+        """Refuse a function or model that remembers something from one example to the next."""
+        if python_state((self._function, self._model.inner)) != before:
+            raise NotSound(
+                "The function or the model counted, or kept another value of Python, while the losses of "
+                "examples were computed one after the other: a later example would see how many came before "
+                "it.",
+                remedy="Count in the loop, where private.steps has grown, keep nothing in the function or in "
+                "forward, and draw random numbers by torch or by random and numpy.random themselves.",
+            )
 
     def _one_by_one(
         self, batch: Any, leaves: list[Tensor], rows: int
@@ -220,6 +234,7 @@ class ExampleLoss:
         shares: dict[Tensor, Tensor] = {}
         losses = []
         earlier: dict[int, StorageWeakRef] = {}
+        kept = python_state((self._function, self._model.inner))
         for i in range(rows):
             calls = self._calls(leaves, None, 1, earlier)
             # Otherwise the numbers of an example would follow from how many examples came before it.
@@ -238,8 +253,10 @@ class ExampleLoss:
             made = calls.made
             self._model.keep_private(calls.storages)
             del calls, loss
+            if i in (0, 1, rows - 1):
+                self._check_kept(kept)
             # What the loss has kept of this example, in whatever way, is none of the next one's.
-            earlier = {key: kept for key, kept in {**earlier, **made}.items() if not kept.expired()}
+            earlier = {key: weak for key, weak in {**earlier, **made}.items() if not weak.expired()}
         parts = {parameter: Whole(shares[parameter]) for parameter in names if parameter in shares}
         return torch.stack(losses), parts
 
@@ -270,6 +287,8 @@ class ExampleLoss:
             NoExchange() if _is_shared() else nullcontext(),
             direct_checkpoints(),
             closed_generator(),
+            tracked(calls.length),
+            followed_scripts(lambda _: True, lambda: True),
         ):
             loss = self._function(self._model.inner, given)
             if isinstance(loss, Tensor) and loss.numel() == 1:

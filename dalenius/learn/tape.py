@@ -87,7 +87,8 @@ from dalenius.learn.marks import (
 )
 from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
 from dalenius.learn.parts import HALF, Part, Whole
-from dalenius.learn.random_state import watched_generator
+from dalenius.learn.random_state import is_own as is_own_seed
+from dalenius.learn.random_state import run_seed, watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
 
@@ -184,7 +185,7 @@ class Tape(TorchFunctionMode):
         """The operation on private examples that raised an error, if any did."""
         self.vouched: set[type] = set()
         """Registered custom functions that private tensors came from."""
-        self._number, self._seed = 0, torch.initial_seed()
+        self._number, self._seed = 0, run_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
@@ -240,22 +241,29 @@ class Tape(TorchFunctionMode):
                 followed_scripts(_is_private, _is_looping),
                 guarded_threads(_is_watched),
                 guarded_functions(_is_known_function),
-                watched_generator(self._mark_drawn, self._check_restored),
+                watched_generator(self._mark_drawn, self._check_restored, self._is_active),
             ):
                 yield
         finally:
             _OPEN.remove(self)
             _withdraw(self)
 
+    def _is_active(self) -> bool:
+        """Return whether the code of a loop that this tape watches is running."""
+        return bool(_OPEN) and self.looping and not self.paused
+
+    def note_drawn(self) -> None:
+        """Note that random numbers were drawn for the batch."""
+        self._draws += 1
+
     def _mark_drawn(self, state: Tensor) -> None:
         """Note that the state of a random generator tells how many examples there are."""
-        if self.looping and not self.paused:
-            self._tag(state, mixed("get_state", "tells how many random numbers the examples have used"))
-            setattr(state, _DRAWS, self._draws)
+        self._tag(state, mixed("get_state", "tells how many random numbers the examples have used"))
+        setattr(state, _DRAWS, self._draws)
 
     def _check_restored(self, state: Tensor) -> None:
         """Refuse to put a state of the generator back after the examples have used random numbers."""
-        if self.looping and not self.paused and getattr(state, _DRAWS, None) != self._draws:
+        if getattr(state, _DRAWS, None) != self._draws:
             raise NotSound(
                 f"The state of torch's generator is set{user_line()}, after the examples have used random "
                 "numbers: how many they used is private, and later numbers would tell.",
@@ -287,7 +295,7 @@ class Tape(TorchFunctionMode):
         self.drop()
         self.examples, self.rows, self.gain = examples, rows, 1.0
         self._number = Pass.number = next(_NUMBERS)
-        self._seed = torch.initial_seed()
+        self._seed = run_seed()
         self._writes.forget_freed()
         self._live = [known for known in self._live if known() is not None]
 
@@ -787,8 +795,9 @@ class Tape(TorchFunctionMode):
 
     def _is_reseeded(self) -> bool:
         """Return whether torch's generator has a seed that no run whose loop is open has given it."""
-        seed = torch.initial_seed()
-        return seed != self._seed and all(seed != tape._seed for tape in _OPEN)
+        seed = run_seed()
+        known = seed == self._seed or any(seed == tape._seed for tape in _OPEN)
+        return not (is_own_seed() and known)
 
     def _check_transformed(self, tensors: list[Tensor]) -> None:
         """Refuse transforms of torch.func over private tensors, whose results are not followed."""
@@ -1187,6 +1196,11 @@ class Tape(TorchFunctionMode):
         """Return whether the values of a tensor depend on public facts alone."""
         state = self.state(tensor)
         return state is None or state.kind not in PRIVATE
+
+    def is_watched(self, tensor: Tensor) -> bool:
+        """Return whether a tensor depends on private examples, or on how many they are."""
+        with torch._C.DisableTorchFunction():
+            return _is_watched_state(self.state(tensor))
 
     def leads(self, tensor: Tensor) -> bool:
         """Return whether the first dimension of a tensor is the batch, and each row follows from its own."""
