@@ -35,7 +35,7 @@ from dalenius.errors import NotSound
 from dalenius.learn.custom_functions import REGISTERED
 from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.states import note_written
-from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
+from dalenius.learn.index_range import GUARDED, with_valid_indices
 from dalenius.learn.lifted_functions import Lifted
 from dalenius.learn.marks import TOKEN, found_in, other_sequence, replaced, tensors_in
 from dalenius.learn.overrides import check_class, check_modes, is_own
@@ -215,8 +215,8 @@ class ExampleCalls(TorchFunctionMode):
             return self._open(func)(*args, **kwargs)
         with torch._C.DisableTorchFunction():
             result: Any = NotImplemented
-            if held and (func in LOOKUPS or func in CRITERIA):
-                args, kwargs = with_valid_indices(func, args, kwargs)
+            if held and func in GUARDED:
+                args, kwargs = with_valid_indices(func, args, kwargs, self._is_examples)
             if self._lifted is not None and (held or tied):
                 result = self._lifted.run(func, args, kwargs, trained=trained)
             if result is NotImplemented:
@@ -241,6 +241,10 @@ class ExampleCalls(TorchFunctionMode):
             own = held or functorch.is_functorch_wrapped_tensor(tensor)
             setattr(tensor, _TOKEN if own else _INSIDE, self._token)
         return result
+
+    def _is_examples(self, tensor: Tensor) -> bool:
+        """Return whether a tensor follows from the example."""
+        return getattr(tensor, _TOKEN, None) is self._token
 
     def length(self, tensor: Tensor) -> int:
         """Return `len(tensor)`; refuse that of a tensor which depends on other examples, or on how many."""

@@ -137,6 +137,7 @@ class ExampleLoss:
         self._model.check_watching()
         check_modules(self._model.inner)
         _check_hooks(self._model.inner)
+        _check_scripts(self._model.inner)
         leaves = list(_leaves(batch))
         with (
             self._around.paused(),
@@ -370,6 +371,14 @@ def _check_hooks(model: nn.Module) -> None:
         raise NotSound(
             f"{hooked[0] or 'The model'} has hooks on its backward pass, which would see all examples.",
             remedy="Remove the hooks, and compute what they do in the function.",
+        )
+
+
+def _check_scripts(model: nn.Module) -> None:
+    if any(isinstance(item, torch.jit.ScriptModule) for item in model.modules()):
+        raise NotSound(
+            "The model, or a part of it, is a module of TorchScript, which is not followed.",
+            remedy="Train the module as it was before torch.jit.script or torch.jit.trace.",
         )
 
 

@@ -33,6 +33,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_random: Any = random
+_numbers: Any = np.random
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 _SEQUENCES = list, tuple, deque
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
@@ -40,6 +42,7 @@ _HERE = str(Path(__file__).parents[1])
 _MOST = 200_000
 """Objects that are read."""
 _OWN = "_dalenius"
+_SHARED = _random._inst, _numbers.mtrand._rand, _numbers.mtrand._rand._bit_generator
 
 
 def python_state(roots: Iterable[Any]) -> bytes:
@@ -94,8 +97,11 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
     generator = _generator_state(value)
     if generator is not None:
         return generator, []
-    if isinstance(value, ModuleType | CodeType | BuiltinFunctionType):
+    if isinstance(value, ModuleType | CodeType):
         return None, []
+    if isinstance(value, BuiltinFunctionType):
+        owner = getattr(value, "__self__", None)
+        return None, [] if owner is None or isinstance(owner, ModuleType) else [owner]
     if isinstance(value, FunctionType):
         return None, _surroundings(value)
     if isinstance(value, MethodType):
@@ -130,7 +136,14 @@ def _array(value: np.ndarray[Any, Any]) -> tuple[Any, list[Any]]:
     return (value.shape, blake2b(np.ascontiguousarray(value).tobytes()).hexdigest()), []
 
 
+def _shared() -> tuple[Any, ...]:
+    """Return the generators that all code shares, which are seeded for every example."""
+    return *_SHARED, torch.default_generator, torch._C.default_generator
+
+
 def _generator_state(value: Any) -> Any:
+    if any(value is generator for generator in _shared()):
+        return ()
     if isinstance(value, random.Random):
         return () if isinstance(value, random.SystemRandom) else value.getstate()
     if isinstance(value, np.random.Generator):
@@ -169,7 +182,9 @@ def _attributes(value: Any) -> list[Any]:
     parts: list[Any] = []
     held = getattr(value, "__dict__", None)
     if isinstance(held, dict):
-        parts += [part for name, entry in held.items() if not str(name).startswith(_OWN) for part in (name, entry)]
+        parts += [
+            part for name, entry in held.items() if not str(name).startswith(_OWN) for part in (name, entry)
+        ]
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
@@ -196,7 +211,11 @@ def _surroundings(function: FunctionType) -> list[Any]:
     if _is_library(function.__module__):
         # Those that wrap others, such as decorators and cached functions, hold these in their closures.
         return [*_closed_over(function), getattr(function, "__wrapped__", None)]
-    parts = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *_closed_over(function)]
+    parts = [
+        *(function.__defaults__ or ()),
+        *(function.__kwdefaults__ or {}).values(),
+        *_closed_over(function),
+    ]
     parts += list(vars(function).values())
     names = set(_names(function.__code__))
     space = function.__globals__
@@ -239,5 +258,3 @@ def _is_library(name: Any) -> bool:
         inside = isinstance(file, str) and (file.startswith(_LIBRARIES) or file.startswith(_HERE))
         _known_libraries[name] = builtin or inside
     return _known_libraries[name]
-
-

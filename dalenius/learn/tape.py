@@ -19,10 +19,10 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -71,7 +71,8 @@ from dalenius.learn.dataflow.states import (
     put_tag,
     tag_of,
 )
-from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
+from dalenius.learn.failures import failure as failure_of
+from dalenius.learn.index_range import GUARDED, PICK, with_valid_indices
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
 from dalenius.learn.marks import (
@@ -149,8 +150,8 @@ KNOWN = frozenset(
     )
 )
 """Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
-_ERRORS = RuntimeError, ValueError, TypeError
-"""Errors of torch whose texts may tell the size of a batch."""
+_UNASKED = frozenset(("_backward", "_read", "_exchanged", "_counted"))
+"""Methods of functions that are not called again, on tensors without values, to know why they failed."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
 _SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
@@ -527,7 +528,9 @@ class Tape(TorchFunctionMode):
         except Exception as error:
             sized = _sized(args, kwargs) or _numbered(args, kwargs)
             watched = private or sized or any(map(is_long, states.values()))
-            failure = self._note_failure(func, error) if watched else None
+            failure = self._note_failure(func, args, kwargs, error) if watched else None
+            if failure is None:
+                failure = _kept_inside(tensors)
             if failure is None:
                 raise
         # Outside of the handler, so that the error does not carry the original one.
@@ -548,8 +551,14 @@ class Tape(TorchFunctionMode):
             raise nested()
         check_modes()
 
-    def _note_failure(self, func: Function, error: Exception) -> Exception | None:
+    def _note_failure(self, func: Function, args: Any, kwargs: Any, error: Exception) -> Exception | None:
         """Remember that a function failed on private examples.
+
+        Args:
+            func: The function.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+            error: The error that it raised.
 
         Returns:
             An error to raise in its place, without private values and sizes; None where it has none.
@@ -557,14 +566,9 @@ class Tape(TorchFunctionMode):
         self.failed = self.failed or f"{_name(func)}{user_line()}"
         if not self.looping:
             return None
-        if isinstance(error, IndexError):
-            return IndexError(
-                f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and not "
-                "shown. Check labels and indices before they are data."
-            )
-        text = re.sub(r"\d+", lambda number: self._shown(number[0]), str(error))
-        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
-        return None if kind is None or text == str(error) else kind(text)
+        asked = not _numbered(args, kwargs) and traits_of(func).special not in _UNASKED
+        args, kwargs = whole_sizes(args), whole_sizes(kwargs)
+        return failure_of(func, args, kwargs, error, _name(func), shown=self._shown, asked=asked)
 
     def _shown(self, digits: str) -> str:
         """Return a number of an error's text, with "n" in the place of the private size of the batch."""
@@ -591,7 +595,7 @@ class Tape(TorchFunctionMode):
         """
         if self._writes.dates or _transformed() is not None or saved_elsewhere() is not None:
             return NotImplemented
-        if _dispatched():
+        if _dispatched() or (func is PICK and type(args[1]) is Tensor):
             return NotImplemented
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
@@ -645,7 +649,7 @@ class Tape(TorchFunctionMode):
         except DaleniusError:
             raise
         except Exception as error:
-            failure = self._note_failure(func, error)
+            failure = self._note_failure(func, args, kwargs, error)
             if failure is None:
                 raise
         else:
@@ -752,7 +756,7 @@ class Tape(TorchFunctionMode):
             # The rule for bags takes the tokens from the padded batch that they were picked from.
             return args, kwargs
         with torch._C.DisableTorchFunction():
-            args, kwargs = with_valid_indices(func, args, kwargs)
+            args, kwargs = with_valid_indices(func, args, kwargs, partial(_is_in, states))
         for tensor, valid in zip(before, found_in(args, kwargs), strict=True):
             if valid is not tensor and id(tensor) in states:
                 states[id(valid)] = states[id(tensor)]
@@ -1489,6 +1493,24 @@ def _hooked(name: str) -> NotSound:
     )
 
 
+def _kept_inside(tensors: list[Tensor]) -> NotSound | None:
+    """Return the refusal of tensors that a loss of one example has put aside, where such are among some."""
+    if _transformed() is not None or not any(map(functorch.is_functorch_wrapped_tensor, tensors)):
+        return None
+    return NotSound(
+        f"A tensor that the function of private.loss has put aside is used outside of it{user_line()}, where "
+        "it stands for all examples at once.",
+        remedy="Call private.model on the batch under torch.no_grad() for a progress line; the mean loss is "
+        "what the call of private.loss returns.",
+    )
+
+
+def _is_in(states: dict[int, State], tensor: Tensor) -> bool:
+    """Return whether a tensor is private, by the states of the arguments of a call."""
+    state = states.get(id(tensor))
+    return state is not None and state.kind in PRIVATE
+
+
 def _untransformed() -> NotSound:
     return NotSound(
         f"vmap, or another transform of torch.func, of private examples{user_line()} is not followed.",
@@ -1900,7 +1922,7 @@ class Traits(NamedTuple):
     quick: bool
     """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
     takes_indices: bool
-    """Whether it fails on tokens or labels that are out of range (`index_range`)."""
+    """Whether it fails on values that are out of range, such as tokens and labels (`index_range`)."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1919,8 +1941,8 @@ def traits_of(func: Function) -> Traits:
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
         special = _special_name(func)
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
-        indices = func in CRITERIA or func in LOOKUPS
-        quick = not odd and not mutates and not indices and _is_quick(func, special)
+        indices = func in GUARDED
+        quick = not odd and not mutates and (not indices or func is PICK) and _is_quick(func, special)
         known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick, indices)
     return known
 

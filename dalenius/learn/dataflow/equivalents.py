@@ -92,5 +92,28 @@ EQUIVALENTS: dict[Function, Function] = {
     **unequal_rows.FLOWS,
 }
 """What the analysis runs in place of a function."""
-REPLACEMENTS: dict[Function, Function] = {functional.gaussian_nll_loss: gaussian_likelihood}
-"""What a private pass runs in place of a function."""
+
+
+def _inverse(A: Tensor) -> Tensor:
+    return torch.linalg.inv_ex(A)[0]
+
+
+def _solution(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    if B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1]):
+        return torch.linalg.solve_ex(A, B.unsqueeze(-1), left=left)[0].squeeze(-1)
+    return torch.linalg.solve_ex(A, B, left=left)[0]
+
+
+def _factor(A: Tensor, *, upper: bool = False) -> Tensor:
+    return torch.linalg.cholesky_ex(A, upper=upper)[0]
+
+
+REPLACEMENTS: dict[Function, Function] = {
+    functional.gaussian_nll_loss: gaussian_likelihood,
+    torch.linalg.inv: _inverse,
+    torch.inverse: _inverse,
+    Tensor.inverse: _inverse,
+    torch.linalg.solve: _solution,
+    torch.linalg.cholesky: _factor,
+}
+"""What a private pass runs in place of a function that raises errors by values."""
