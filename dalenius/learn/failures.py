@@ -18,8 +18,9 @@ from torch import Tensor
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.marks import found_in, replaced
 
-_KINDS = IndexError, ValueError, TypeError, AssertionError, RuntimeError
+_KINDS = torch.linalg.LinAlgError, IndexError, ValueError, TypeError, AssertionError, RuntimeError
 """Errors that torch raises, one of which is raised in their place."""
+_IN_PLACE = "modified by an inplace operation"
 
 
 def failure(
@@ -51,6 +52,8 @@ def failure(
     text = _text_by_shapes(func, args, kwargs, kind) if asked else None
     if text is not None:
         return kind(re.sub(r"\d+", lambda number: shown(number[0]), text))
+    if _IN_PLACE in str(error):
+        return kind(f"{name} failed{user_line()}: a tensor that gradients need was {_IN_PLACE}.")
     if isinstance(error, IndexError):
         return IndexError(
             f"{name} got an index out of bounds{user_line()}. Its value is private, and not shown. Check "

@@ -309,7 +309,7 @@ class Watched(nn.Module):
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
-        """Note random numbers that are drawn inside, for a batch, and refuse those of a seed of the loop's."""
+        """Note random numbers drawn inside for a batch, and refuse those of a seed of the loop's."""
         before = states()
         yield
         if self._tape.looping and have_drawn(before):

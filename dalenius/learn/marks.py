@@ -76,7 +76,7 @@ def derived(tensor: Tensor) -> bool:
 
 
 def is_of_example(tensor: Tensor) -> bool:
-    """Return whether a tensor follows from the example that a loss of one example was given, now or earlier."""
+    """Return whether a tensor follows from the example of a loss of one example, now or earlier."""
     return getattr(tensor, TOKEN, None) is not None
 
 

@@ -16,7 +16,7 @@ import random
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from types import (
@@ -59,10 +59,13 @@ def python_state(roots: Iterable[Any]) -> bytes:
 
 
 class _Walk:
-    """One reading of all that can be reached; every object is entered once."""
+    """One reading of all that can be reached; every object is entered once.
+
+    Objects are numbered as they are met, so that one which is made anew with the same content reads the same.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[int, Any] = {}
+        self._known: dict[int, tuple[int, Any]] = {}
 
     def entries(self, roots: Iterable[Any]) -> Iterator[Any]:
         """Yield the plain values, and where others are, in a fixed order."""
@@ -72,11 +75,12 @@ class _Walk:
             if isinstance(value, _PLAIN):
                 yield type(value).__name__, repr(value)
                 continue
-            yield type(value).__name__, id(value)
+            number, _ = self._known.get(id(value), (len(self._known), value))
+            yield id(type(value)), number
             if id(value) in self._known or len(self._known) >= _MOST:
                 continue
             # Kept, so that nothing else gets its address.
-            self._known[id(value)] = value
+            self._known[id(value)] = number, value
             own, further = _opened(value)
             yield own
             waiting += further
@@ -93,17 +97,18 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
     if isinstance(value, np.ndarray):
         return _array(value)
     if isinstance(value, Tensor):
-        return value._version if not value.is_inference() else 0, _attributes(value)
+        # Values of tensors, and which tensor it is, are seen to where they are used.
+        return id(value) if isinstance(value, torch.nn.Parameter) else None, _attributes(value)
     generator = _generator_state(value)
     if generator is not None:
         return generator, []
     if isinstance(value, ModuleType | CodeType):
-        return None, []
+        return id(value), []
     if isinstance(value, BuiltinFunctionType):
         owner = getattr(value, "__self__", None)
-        return None, [] if owner is None or isinstance(owner, ModuleType) else [owner]
+        return value.__qualname__, [] if owner is None or isinstance(owner, ModuleType) else [owner]
     if isinstance(value, FunctionType):
-        return None, _surroundings(value)
+        return id(value.__code__), _surroundings(value)
     if isinstance(value, MethodType):
         return None, [value.__self__, value.__func__]
     if isinstance(value, property):
@@ -111,7 +116,7 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
     if isinstance(value, staticmethod | classmethod):
         return None, [value.__func__]
     if isinstance(value, type):
-        return None, _class_attributes(value)
+        return id(value), _class_attributes(value)
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
         return (None, []) if frame is None else (frame.f_lasti, list(frame.f_locals.values()))

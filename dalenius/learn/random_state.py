@@ -6,8 +6,8 @@ are therefore private values, and every draw for a batch is checked to come from
 one that the loop has set, be it the same number (`is_own`). While the loss of one example runs, states and
 seeds can neither be read nor set.
 
-The generator of the processor is replaced by one that stands for it. Those of GPUs are reached by functions of
-`torch.cuda`, which are replaced by name.
+The generator of the processor is replaced by one that stands for it. Those of GPUs are reached by functions
+of `torch.cuda`, which are replaced by name.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def check_own() -> None:
     if not is_own():
         raise NotSound(
             f"Random numbers for the batch are drawn{user_line()} from a seed that the loop has set: which "
-            "number an example gets would depend on how many others are in the batch, and be known to whoever "
-            "knows the seed.",
+            "number an example gets would depend on how many others are in the batch, and be known to "
+            "whoever knows the seed.",
             remedy="Leave out torch.manual_seed around what is computed from the batch: the key of the run "
             "seeds every step.",
         )
@@ -124,8 +124,8 @@ class _Closed(_Watched):
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise NotSound(
-        f"The loss of one example reads or sets the seed or state of a random generator of torch{user_line()}: "
-        "which numbers an example gets would depend on the examples before it.",
+        f"The loss of one example reads or sets the seed or state of a random generator{user_line()}: which "
+        " numbers an example gets would depend on the examples before it.",
         remedy="Leave seeds to the run, whose key seeds every step.",
     )
 

@@ -94,18 +94,22 @@ EQUIVALENTS: dict[Function, Function] = {
 """What the analysis runs in place of a function."""
 
 
-def _inverse(A: Tensor) -> Tensor:
-    return torch.linalg.inv_ex(A)[0]
+def _inverse(*given: Any, **named: Any) -> Tensor:
+    """The inverse of a matrix that has none is numbers without a meaning, in place of an error."""
+    return torch.linalg.inv_ex(*given, **named)[0]
 
 
-def _solution(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    if B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1]):
-        return torch.linalg.solve_ex(A, B.unsqueeze(-1), left=left)[0].squeeze(-1)
-    return torch.linalg.solve_ex(A, B, left=left)[0]
+def _factor(*given: Any, **named: Any) -> Tensor:
+    """As for inverses."""
+    return torch.linalg.cholesky_ex(*given, **named)[0]
 
 
-def _factor(A: Tensor, *, upper: bool = False) -> Tensor:
-    return torch.linalg.cholesky_ex(A, upper=upper)[0]
+def _solution(*given: Any, **named: Any) -> Tensor:
+    """As for inverses."""
+    if len(given) < 2 or given[1].dim() == given[0].dim():
+        return torch.linalg.solve_ex(*given, **named)[0]
+    matrix, vector, *rest = given
+    return torch.linalg.solve_ex(matrix, vector.unsqueeze(-1), *rest, **named)[0].squeeze(-1)
 
 
 REPLACEMENTS: dict[Function, Function] = {
