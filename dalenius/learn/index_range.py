@@ -1,8 +1,8 @@
 """Keep private values within the range that functions of torch accept: indices, labels, probabilities.
 
 torch raises an error for a token that its table does not hold, for a label that is not a class, or for
-a probability that is not a number. Whether a run ends with an error would tell whether somebody's row holds such
-a value. In private passes these functions are total:
+a probability that is not a number. Whether a run ends with an error would tell whether somebody's row holds
+such a value. In private passes these functions are total:
 
     a token, or another index              is clamped to the table
     a label of a cross entropy             is ignored, as `ignore_index` is

@@ -25,6 +25,7 @@ from types import (
     FunctionType,
     GeneratorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
 )
 from typing import Any
@@ -104,7 +105,7 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
         return generator, []
     if isinstance(value, ModuleType | CodeType):
         return id(value), []
-    if isinstance(value, BuiltinFunctionType):
+    if isinstance(value, BuiltinFunctionType | MethodWrapperType):
         owner = getattr(value, "__self__", None)
         return value.__qualname__, [] if owner is None or isinstance(owner, ModuleType) else [owner]
     if isinstance(value, FunctionType):

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.learn.dataflow import unequal_rows
+from dalenius.learn.dataflow.private_numbers import BatchSize
 
 Function = Callable[..., Any]
 
@@ -106,7 +107,8 @@ def _factor(*given: Any, **named: Any) -> Tensor:
 
 def _solution(*given: Any, **named: Any) -> Tensor:
     """As for inverses."""
-    if len(given) < 2 or given[1].dim() == given[0].dim():
+    # A batch of vectors has a size of the batch where one matrix for all examples has none.
+    if len(given) < 2 or not (given[1].dim() == 1 or isinstance(given[1].shape[-2], BatchSize)):
         return torch.linalg.solve_ex(*given, **named)[0]
     matrix, vector, *rest = given
     return torch.linalg.solve_ex(matrix, vector.unsqueeze(-1), *rest, **named)[0].squeeze(-1)
