@@ -18,6 +18,7 @@ Values in range are not changed, and neither are the gradients of rows that hold
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -127,11 +128,11 @@ def _dimensions(part: Any) -> int:
 
 
 def _one_hot(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
-    labels, classes = _argument(args, kwargs, 0, "self"), _argument(args, kwargs, 1, "num_classes")
-    labels = kwargs.get("tensor", kwargs.get("input")) if labels is None else labels
-    if not args or type(classes) is not int or classes < 1 or not private(labels):
+    classes = _argument(args, kwargs, 1, "num_classes")
+    if type(classes) is not int or classes < 1:
         return args, kwargs
-    return (labels.clamp(0, classes - 1), *args[1:]), kwargs
+    name = "tensor" if "tensor" in kwargs else "input"
+    return _changed(args, kwargs, 0, name, private, partial(torch.clamp, min=0, max=classes - 1))
 
 
 def _margin(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
@@ -195,7 +196,8 @@ def _ctc(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private:
         most = limits[place]
         if place == 2 and targets.dim() < scores.dim() - 1:
             continue
-        args, kwargs = _changed(args, kwargs, place + 1, name, private, lambda x, most=most: x.clamp(0, most))
+        limited = partial(torch.clamp, min=0, max=most)
+        args, kwargs = _changed(args, kwargs, place + 1, name, private, limited)
     return args, kwargs
 
 
@@ -272,8 +274,8 @@ _EITHER: dict[str, _Guard] = dict.fromkeys(_ALONG, _along) | {
 }
 """Guards of functions of `torch` that are methods of tensors as well, some of them in place."""
 GUARDED: dict[Function, _Guard] = {
-    **dict.fromkeys(LOOKUPS, _lookup),
-    **dict.fromkeys(CRITERIA, _criterion),
+    **{func: _lookup for func in LOOKUPS},
+    **{func: _criterion for func in CRITERIA},
     **{
         getattr(home, name + ending): guard
         for name, guard in _EITHER.items()
