@@ -18,7 +18,11 @@ from torch import Tensor
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.marks import found_in, replaced
 
-_KINDS = torch.linalg.LinAlgError, IndexError, ValueError, TypeError, AssertionError, RuntimeError
+_linalg: Any = torch.linalg
+_KINDS: tuple[type[Exception], ...] = (
+    *(_linalg.LinAlgError, IndexError, ValueError),
+    *(TypeError, AssertionError, RuntimeError),
+)
 """Errors that torch raises, one of which is raised in their place."""
 _IN_PLACE = "modified by an inplace operation"
 

@@ -226,6 +226,7 @@ class Watched(nn.Module):
         first = not self._loops
         if first:
             self._watch.enter_context(self._tape.watching())
+            self._watch.enter_context(self._tape.guarded_generators())
         self._loops, self._tape.looping = self._loops + 1, True
         try:
             with nullcontext() if first else self._tape.watching():

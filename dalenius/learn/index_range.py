@@ -29,9 +29,9 @@ Function = Callable[..., Any]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 IsPrivate = Callable[[Tensor], bool]
 
-LOOKUPS = frozenset((functional.embedding, functional.embedding_bag, torch.embedding))
+LOOKUPS: frozenset[Function] = frozenset((functional.embedding, functional.embedding_bag, torch.embedding))
 """The functions that look up the rows of a table."""
-CRITERIA = frozenset((functional.cross_entropy, functional.nll_loss))
+CRITERIA: frozenset[Function] = frozenset((functional.cross_entropy, functional.nll_loss))
 """The functions that take the numbers of classes."""
 PICK = Tensor.__getitem__
 _ALONG = (
@@ -274,8 +274,8 @@ _EITHER: dict[str, _Guard] = dict.fromkeys(_ALONG, _along) | {
 }
 """Guards of functions of `torch` that are methods of tensors as well, some of them in place."""
 GUARDED: dict[Function, _Guard] = {
-    **{func: _lookup for func in LOOKUPS},
-    **{func: _criterion for func in CRITERIA},
+    **dict.fromkeys(LOOKUPS, _lookup),
+    **dict.fromkeys(CRITERIA, _criterion),
     **{
         getattr(home, name + ending): guard
         for name, guard in _EITHER.items()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any, NoReturn
 
 import torch
@@ -166,26 +165,47 @@ class _Watch:
         """Return a seed, as a private number where it is that of a run and its loop asks."""
         return PrivateNumber(seed, "initial_seed()") if self._active() and _owned[kind] else seed
 
-    def around(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what takes the place of a function of `torch.cuda`."""
 
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if name.startswith("set_"):
-                given = (*args, *kwargs.values())[:1]
-                for state in given[0] if given and isinstance(given[0], list | tuple) else given:
-                    self.restore(state, GPU)
-            elif name in _SETTING:
-                self.seed(GPU)
-            result = function(*args, **kwargs)
-            if name == "initial_seed":
-                return self.secret(result, GPU)
-            for state in result if isinstance(result, list) else [result]:
-                if isinstance(state, Tensor):
-                    self.handed_out(state, GPU)
-            return result
+class _GpuFunction:
+    """Takes the place of a function of `torch.cuda`; made for every pass, and so without more than it needs.
 
-        return call
+    Args:
+        name: The name of the function.
+        function: The function.
+        watch: What is done with states and seeds.
+    """
+
+    __slots__ = ("_function", "_name", "_watch")
+
+    def __init__(self, name: str, function: Callable[..., Any], watch: _Watch) -> None:
+        self._name, self._function, self._watch = name, function, watch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, and see to the states and seeds that it takes and returns."""
+        name, watch = self._name, self._watch
+        if name.startswith("set_"):
+            given = (*args, *kwargs.values())[:1]
+            for state in given[0] if given and isinstance(given[0], list | tuple) else given:
+                watch.restore(state, GPU)
+        elif name in _SETTING:
+            watch.seed(GPU)
+        result = self._function(*args, **kwargs)
+        if name == "initial_seed":
+            return watch.secret(result, GPU)
+        for state in result if isinstance(result, list) else [result]:
+            if isinstance(state, Tensor):
+                watch.handed_out(state, GPU)
+        return result
+
+
+class _ClosedFunction(_GpuFunction):
+    """Takes the place of a function of `torch.cuda` where no state or seed may be read or set."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse()
 
 
 @contextmanager
@@ -200,7 +220,7 @@ def watched_generator(
         active: Returns whether the loop's own code is running, and not that of the run.
     """
     watch = _Watch(mark, check, active)
-    with _standing_in(_Watched, watch, watch.around):
+    with _standing_in(_Watched, _GpuFunction, watch):
         yield
 
 
@@ -208,14 +228,12 @@ def watched_generator(
 def closed_generator() -> Iterator[None]:
     """Refuse to read or set states and seeds of torch's generators inside."""
     watch = _Watch(lambda _: None, lambda _: None, lambda: False)
-    with _standing_in(_Closed, watch, lambda _, function: wraps(function)(_refuse)):
+    with _standing_in(_Closed, _ClosedFunction, watch):
         yield
 
 
 @contextmanager
-def _standing_in(
-    kind: type[_Watched], watch: _Watch, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]
-) -> Iterator[None]:
+def _standing_in(kind: type[_Watched], gpu: type[_GpuFunction], watch: _Watch) -> Iterator[None]:
     before = torch.default_generator
     stand_in = kind()
     stand_in.real, stand_in.watch = _REAL, watch
@@ -224,7 +242,7 @@ def _standing_in(
     ]
     _random.default_generator = torch.default_generator = stand_in
     for module, name, function in functions:
-        setattr(module, name, around(name, function))
+        setattr(module, name, gpu(name, function, watch))
     try:
         yield
     finally:

@@ -21,7 +21,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -242,7 +242,6 @@ class Tape(TorchFunctionMode):
                 followed_scripts(_is_private, _is_looping),
                 guarded_threads(_is_watched),
                 guarded_functions(_is_known_function),
-                watched_generator(self._mark_drawn, self._check_restored, self._is_active),
             ):
                 yield
         finally:
@@ -252,6 +251,10 @@ class Tape(TorchFunctionMode):
     def _is_active(self) -> bool:
         """Return whether the code of a loop that this tape watches is running."""
         return bool(_OPEN) and self.looping and not self.paused
+
+    def guarded_generators(self) -> AbstractContextManager[None]:
+        """Return a context in which states and seeds of torch's generators are private values of the loop."""
+        return watched_generator(self._mark_drawn, self._check_restored, self._is_active)
 
     def note_drawn(self) -> None:
         """Note that random numbers were drawn for the batch."""
