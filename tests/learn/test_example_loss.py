@@ -637,7 +637,9 @@ def test_functions_with_rules_of_their_own_run_one_example_at_a_time(
 def test_errors_show_no_data() -> None:
     x, y = data(4)
     x[2] = torch.nan
-    text = refusal(lambda _, e: torch.linalg.matrix_norm(e[0].expand(5, 5), "nuc"), batch=(x, y))
+    text = refusal(
+        lambda model, e: model(e[0]).sum() + torch.linalg.matrix_norm(e[0].expand(5, 5), "nuc"), batch=(x, y)
+    )
     assert "Batch element" not in text and "test_example_loss.py" in text
     text = refusal(lambda model, e: cross_entropy(model, (e[0][:3], e[1])))
     assert "unsqueeze" in text and "8x" not in text
