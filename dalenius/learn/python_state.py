@@ -89,6 +89,9 @@ class _Walk:
 
 def _opened(value: Any) -> tuple[Any, list[Any]]:
     """Return what an object holds: plain values, and further objects."""
+    if type(value).__module__.startswith("dalenius."):
+        # A run and its parts, which note things in every pass.
+        return None, []
     if isinstance(value, _SEQUENCES):
         return len(value), list(value)
     if isinstance(value, set | frozenset):
@@ -120,7 +123,8 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
         return id(value), _class_attributes(value)
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
-        return (None, []) if frame is None else (frame.f_lasti, list(frame.f_locals.values()))
+        own = frame is None or frame.f_code.co_filename.startswith(_HERE)
+        return (None, []) if own else (frame.f_lasti, list(frame.f_locals.values()))
     if hasattr(type(value), "__next__"):
         return _position(value)
     return None, [type(value), *_attributes(value)]
