@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from dalenius.errors import NotSound
+from dalenius.learn.random_state import own_seed, run_seed
 from dalenius.learn.sampling import Sampling
 from dalenius.learn.several import Processes
 from dalenius.learn.state import chance, set_chance
@@ -46,7 +47,7 @@ class Draws:
 
     def check_seed(self) -> None:
         """Refuse a loop that seeded torch's generator: how many numbers it draws depends on the batch."""
-        if Draws._seed is not None and torch.initial_seed() != Draws._seed:
+        if Draws._seed is not None and run_seed() != Draws._seed:
             raise NotSound(
                 "The loop seeded torch's generator: which number an example gets would depend on how many "
                 "others are in the batch, and be known to whoever knows the seed.",
@@ -65,7 +66,8 @@ class Draws:
         # What is random in the model, such as dropout, is as secret as the sample.
         own = (self._processes.rank,) if self._processes.rank else ()
         torch.manual_seed(key.stream(CHANCE, step, attempt, *own).integer(63))
-        Draws._seed = torch.initial_seed()
+        own_seed()
+        Draws._seed = run_seed()
         period = self._sampling.period(step)
         again = attempt if self._sampling.redrawn else 0
         path = (SAMPLE, period, again, step) if again else (SAMPLE, period)

@@ -33,14 +33,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalenius.errors import NotSound
 from dalenius.learn.custom_functions import REGISTERED
+from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.states import note_written
-from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
+from dalenius.learn.index_range import GUARDED, with_valid_indices
 from dalenius.learn.lifted_functions import Lifted
-from dalenius.learn.marks import found_in, other_sequence, replaced, tensors_in
+from dalenius.learn.marks import TOKEN, found_in, other_sequence, replaced, tensors_in
 from dalenius.learn.overrides import check_class, check_modes, is_own
 from dalenius.learn.tape import Function, Tape, in_place, is_mutable, version_of
 
-_TOKEN, _INSIDE = "_dalenius_example", "_dalenius_inside"
+_TOKEN, _INSIDE = TOKEN, "_dalenius_inside"
 _UNSEEN = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 _WATCHED_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "data", "real", "imag", "grad", "_base", "grad_fn"))
 _HOOKS = "register_hook", "register_post_accumulate_grad_hook", "grad_fn", "backward"
@@ -192,26 +193,30 @@ class ExampleCalls(TorchFunctionMode):
             )
         if not tensors:
             created = func(*args, **kwargs)
-            for tensor in tensors_in(created):
-                setattr(tensor, _INSIDE, self._token)
-            return self._owned(created)
+            return self._owned(self._noted(created, False))
         attribute = _attribute(func)
         if attribute is not None and attribute not in _WATCHED_ATTRIBUTES:
+            for tensor in tensors:
+                self._check_asked(func, tensor)
             with torch._C.DisableTorchFunction():
                 return func(*args, **kwargs)
-        if func is Tensor.__bool__ and _is_checking_arguments():
-            # Arguments of distributions are taken as valid: an error would depend on the example.
-            return True
+        if func is Tensor.__bool__:
+            answer = _answer_to_checks()
+            if answer is not None:
+                return answer
         held = self._check(func, tensors, args, kwargs)
         self._check_saving()
         trained = any(id(item) in self._parameters for item in tensors)
         tied = trained and torch.is_grad_enabled()
+        if held and func in REPLACEMENTS:
+            with self:
+                return REPLACEMENTS[func](*args, **kwargs)
         if tied and func not in self._rules and _is_opaque(func):
             return self._open(func)(*args, **kwargs)
         with torch._C.DisableTorchFunction():
             result: Any = NotImplemented
-            if held and (func in LOOKUPS or func in CRITERIA):
-                args, kwargs = with_valid_indices(func, args, kwargs)
+            if held and func in GUARDED:
+                args, kwargs = with_valid_indices(func, args, kwargs, self._is_examples)
             if self._lifted is not None and (held or tied):
                 result = self._lifted.run(func, args, kwargs, trained=trained)
             if result is NotImplemented:
@@ -221,9 +226,41 @@ class ExampleCalls(TorchFunctionMode):
                     self._check_written(func, args, kwargs)
                 with Unread() if self._tape is None and held and _is_unread(func) else nullcontext():
                     result = self._run_noting_writes(func, args, kwargs, held or tied)
-            for tensor in tensors_in(result):
-                setattr(tensor, _TOKEN if held or tied else _INSIDE, self._token)
-            return self._owned(result, tensors)
+            return self._owned(self._noted(result, held or tied), tensors)
+
+    def _noted(self, result: Any, held: bool) -> Any:
+        """Note where results come from.
+
+        Random numbers inside of torch.vmap are one for each example, and are the example's like it.
+
+        Args:
+            result: What a function has returned.
+            held: Whether an argument follows from the example.
+        """
+        for tensor in tensors_in(result):
+            own = held or functorch.is_functorch_wrapped_tensor(tensor)
+            setattr(tensor, _TOKEN if own else _INSIDE, self._token)
+        return result
+
+    def _is_examples(self, tensor: Tensor) -> bool:
+        """Return whether a tensor follows from the example."""
+        return getattr(tensor, _TOKEN, None) is self._token
+
+    def length(self, tensor: Tensor) -> int:
+        """Return `len(tensor)`; refuse that of a tensor which depends on other examples, or on how many."""
+        self._check_asked(Tensor.__len__, tensor)
+        with torch._C.DisableTorchFunction():
+            return tensor.__len__()
+
+    def _check_asked(self, func: Function, tensor: Tensor) -> None:
+        """Refuse to tell a size, or another attribute, of a tensor that depends on other examples."""
+        token = getattr(tensor, _TOKEN, None)
+        if id(tensor) in self._parameters or self._token in (token, getattr(tensor, _INSIDE, None)):
+            return
+        if token is not None:
+            raise _kept()
+        if not functorch.is_functorch_wrapped_tensor(tensor):
+            self._check_private(func, tensor)
 
     def _run_noting_writes(
         self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], held: bool
@@ -261,10 +298,7 @@ class ExampleCalls(TorchFunctionMode):
             if token is self._token:
                 held = True
             elif token is not None:
-                raise NotSound(
-                    f"The loss of one example uses a tensor kept from another example or batch, {where()}.",
-                    remedy="Compute the loss from the example alone, and keep nothing of it for later calls.",
-                )
+                raise _kept()
             elif functorch.is_functorch_wrapped_tensor(tensor):
                 # Wrapped by a transform inside the loss, such as torch.func.grad.
                 held = True
@@ -290,9 +324,7 @@ class ExampleCalls(TorchFunctionMode):
 
     def _check_outside(self, func: Function, tensor: Tensor) -> None:
         """Refuse a tensor that is not the example's and that depends on private data."""
-        shared = _address(tensor) in self._batch or any(_place(tensor) in span for span in self._spans)
-        if shared or _address(tensor) in self._earlier or self._private(tensor):
-            raise _outside(func)
+        self._check_private(func, tensor)
         if (
             tensor.requires_grad
             and getattr(tensor, _INSIDE, None) is not self._token
@@ -303,6 +335,11 @@ class ExampleCalls(TorchFunctionMode):
                 f"run does not train, {where()}: its gradient would be private, without noise.",
                 remedy="Make it a parameter of the model, or call requires_grad_(False) or detach().",
             )
+
+    def _check_private(self, func: Function, tensor: Tensor) -> None:
+        shared = _address(tensor) in self._batch or any(_place(tensor) in span for span in self._spans)
+        if shared or _address(tensor) in self._earlier or self._private(tensor):
+            raise _outside(func)
 
     def _learns(self, tensor: Tensor) -> bool:
         """Return whether a backward pass would give gradients to more than copies of trained parameters."""
@@ -464,9 +501,16 @@ def _calling_module() -> str:
     return "" if frame is None else frame.f_globals.get("__name__", "")
 
 
-def _is_checking_arguments() -> bool:
-    """Return whether torch.distributions asks for a value, to check what it is given."""
-    return _calling_module().startswith("torch.distributions")
+def _answer_to_checks() -> bool | None:
+    """Return what a library that branches on a value is told without a look at it; None for any other code.
+
+    Arguments of distributions are taken as valid, as an error would depend on the example. Masks of
+    transformers are taken as having something to hide, which is the general way whatever is in them.
+    """
+    name = _calling_module()
+    if name.startswith("torch.distributions"):
+        return True
+    return False if name.startswith("transformers.") else None
 
 
 def _is_unread(func: Function) -> bool:
@@ -552,8 +596,15 @@ def _has_own_rule(function: Any) -> bool:
     return function.vmap is not torch.autograd.Function.vmap
 
 
+def _kept() -> NotSound:
+    return NotSound(
+        f"The loss of one example uses a tensor kept from another example or batch, {where()}.",
+        remedy="Compute the loss from the example alone, and keep nothing of it for later calls.",
+    )
+
+
 def _outside(func: Function) -> NotSound:
-    name = getattr(func, "__name__", "A function")
+    name = _attribute(func) or getattr(func, "__name__", "A function")
     return NotSound(
         f"The loss of one example uses private data that is not its example: {name}, {where()}.",
         remedy="Use the example that the function is given, and public constants.",

@@ -30,6 +30,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from dalenius.errors import DaleniusError, InvalidArgument, NotSound
 from dalenius.learn.checkpointing import direct_checkpoints
+from dalenius.learn.dataflow.batch_length import tracked
 from dalenius.learn.example_calls import (
     ExampleCalls,
     NoExchange,
@@ -42,9 +43,11 @@ from dalenius.learn.example_calls import (
 from dalenius.learn.gradients import Watched
 from dalenius.learn.parts import Part, Whole, single
 from dalenius.learn.plain_values import plain_attributes
+from dalenius.learn.python_state import python_state
 from dalenius.learn.quiet import PYTHON, SEEDS, kept_generators, seed_generators
 from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
+from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.tape import Tape
 from dalenius.learn.torch_settings import torch_settings
 
@@ -62,11 +65,13 @@ class Surroundings:
         paused: returns a context in which operations of torch are not watched.
         admitted: whether a tensor has one row for each example along its first dimension, and row i follows
             from example i and public values alone.
-        private: whether a value depends on private data.
+        drawing: returns a context that checks where the random numbers of a pass come from, and notes them.
+        private: whether a value depends on private data, or on how many examples there are.
         logged: marks the mean loss, before it is returned, as a private value.
     """
 
     paused: Callable[[], AbstractContextManager[Any]] = nullcontext
+    drawing: Callable[[], AbstractContextManager[Any]] = nullcontext
     admitted: Callable[[Tensor], bool] = lambda _: True
     private: Callable[[Any], bool] = lambda _: False
     logged: Callable[[Tensor], Any] = lambda value: value
@@ -87,8 +92,9 @@ class ExampleLoss:
     how = "examples are independent by construction: each loss was computed from one example"
     """For receipts."""
     assumptions = (
-        "the function of private.loss keeps no state in Python, or in settings of torch, between calls and "
-        "takes no values out of torch by text, files or shared memory",
+        "the function of private.loss keeps no state in Python between calls, such as counters, iterators "
+        "and generators of random numbers of its own, or in settings of torch, and takes no values out of "
+        "torch by text, files or shared memory",
         "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""
@@ -133,8 +139,15 @@ class ExampleLoss:
         self._model.check_watching()
         check_modules(self._model.inner)
         _check_hooks(self._model.inner)
+        _check_scripts(self._model.inner)
         leaves = list(_leaves(batch))
-        with self._around.paused(), torch.enable_grad(), self._eager(), warnings.catch_warnings():
+        with (
+            self._around.paused(),
+            self._around.drawing(),
+            torch.enable_grad(),
+            self._eager(),
+            warnings.catch_warnings(),
+        ):
             warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
             rows = self._checked_rows(leaves)
             held, watching = _buffers(self._model.inner), self._model.watching
@@ -210,6 +223,17 @@ class ExampleLoss:
         """Return the plain values that a loss may leave behind for the next example."""
         return plain_attributes(self._model.inner.modules()), torch_settings()
 
+    def _check_kept(self, before: bytes) -> None:
+        """Refuse a function or model that remembers something from one example to the next."""
+        if python_state((self._function, self._model.inner)) != before:
+            raise NotSound(
+                "The function or the model counted, or kept another value of Python, while the losses of "
+                "examples were computed one after the other: a later example would see how many came before "
+                "it.",
+                remedy="Count in the loop, where private.steps has grown, keep nothing in the function or in "
+                "forward, and draw random numbers by torch or by random and numpy.random themselves.",
+            )
+
     def _one_by_one(
         self, batch: Any, leaves: list[Tensor], rows: int
     ) -> tuple[Tensor, Mapping[Tensor, Part]]:
@@ -217,7 +241,7 @@ class ExampleLoss:
         shares: dict[Tensor, Tensor] = {}
         losses = []
         earlier: dict[int, StorageWeakRef] = {}
-        before = self._left()
+        before, kept = self._left(), python_state((self._function, self._model.inner))
         for i in range(rows):
             calls = self._calls(leaves, None, 1, earlier)
             # Otherwise the numbers of an example would follow from how many examples came before it.
@@ -243,8 +267,10 @@ class ExampleLoss:
             made = calls.made
             self._model.keep_private(calls.storages)
             del calls, loss
+            if i in (0, 1, rows - 1):
+                self._check_kept(kept)
             # What the loss has kept of this example, in whatever way, is none of the next one's.
-            earlier = {key: kept for key, kept in {**earlier, **made}.items() if not kept.expired()}
+            earlier = {key: weak for key, weak in {**earlier, **made}.items() if not weak.expired()}
         parts = {parameter: Whole(shares[parameter]) for parameter in names if parameter in shares}
         return torch.stack(losses), parts
 
@@ -275,6 +301,8 @@ class ExampleLoss:
             NoExchange() if _is_shared() else nullcontext(),
             direct_checkpoints(),
             closed_generator(),
+            tracked(calls.length),
+            followed_scripts(lambda _: True, lambda: True),
         ):
             loss = self._function(self._model.inner, given)
             if isinstance(loss, Tensor) and loss.numel() == 1:
@@ -356,6 +384,14 @@ def _check_hooks(model: nn.Module) -> None:
         raise NotSound(
             f"{hooked[0] or 'The model'} has hooks on its backward pass, which would see all examples.",
             remedy="Remove the hooks, and compute what they do in the function.",
+        )
+
+
+def _check_scripts(model: nn.Module) -> None:
+    if any(isinstance(item, torch.jit.ScriptModule) for item in model.modules()):
+        raise NotSound(
+            "The model, or a part of it, is a module of TorchScript, which is not followed.",
+            remedy="Train the module as it was before torch.jit.script or torch.jit.trace.",
         )
 
 

@@ -22,6 +22,7 @@ from dalenius.learn.dataflow.provenance import SELECTED_ROWS
 from dalenius.learn.layers import Layers, Summing
 from dalenius.learn.marks import replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
+from dalenius.learn.random_state import check_own, have_drawn, states
 from dalenius.learn.sharded import resharded
 from dalenius.learn.sharding import Shards
 from dalenius.learn.tape import Tape
@@ -233,6 +234,7 @@ class Watched(nn.Module):
         first = not self._loops
         if first:
             self._watch.enter_context(self._tape.watching())
+            self._watch.enter_context(self._tape.guarded_generators())
         self._loops, self._tape.looping = self._loops + 1, True
         try:
             with nullcontext() if first else self._tape.watching():
@@ -314,6 +316,15 @@ class Watched(nn.Module):
         """Watch what is called inside, also where all around it is left alone."""
         return self._tape.unwatched(False)
 
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Note random numbers drawn inside for a batch, and refuse those of a seed of the loop's."""
+        before = states()
+        yield
+        if self._tape.looping and have_drawn(before):
+            self._tape.note_drawn()
+            check_own()
+
     def leads(self, tensor: Tensor) -> bool:
         """Return whether row i of a tensor follows from row i of the batch and public values alone."""
         return self._tape.leads(tensor)
@@ -327,6 +338,12 @@ class Watched(nn.Module):
         if isinstance(value, Tensor):
             with torch._C.DisableTorchFunction():
                 return not self._tape.is_public(value)
+        return isinstance(value, PrivateNumber | PrivateInteger)
+
+    def is_watched(self, value: Any) -> bool:
+        """Return whether a value depends on private examples, or on how many they are."""
+        if isinstance(value, Tensor):
+            return self._tape.is_watched(value)
         return isinstance(value, PrivateNumber | PrivateInteger)
 
     @contextmanager

@@ -23,6 +23,8 @@ MIXED = 0
 """In place of `outer`: the tensor depends on private data, but not on one identifiable example per entry."""
 _DERIVED = "_dalenius_derived"
 _RAGGED = "_dalenius_ragged"
+TOKEN = "_dalenius_example"
+"""The attribute of a tensor that follows from the example of one call of a loss of one example."""
 
 
 class Pass:
@@ -71,6 +73,11 @@ def derive(tensor: Tensor) -> None:
 def derived(tensor: Tensor) -> bool:
     """Return whether a tensor was said to follow from parameters alone."""
     return hasattr(tensor, _DERIVED)
+
+
+def is_of_example(tensor: Tensor) -> bool:
+    """Return whether a tensor follows from the example of a loss of one example, now or earlier."""
+    return getattr(tensor, TOKEN, None) is not None
 
 
 def note_ragged(tensor: Tensor, source: Tensor, mask: Tensor) -> None:

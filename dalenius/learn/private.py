@@ -396,7 +396,8 @@ class Private:
         surroundings = Surroundings(
             paused=self.model.unwatched,
             admitted=self.model.leads,
-            private=self.model.is_private,
+            drawing=self.model.drawing,
+            private=self.model.is_watched,
             logged=self.model.total,
         )
         learn = ExampleLoss(

@@ -80,7 +80,7 @@ class Recorded:
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """Run forward and backward, in place of `backward()`; return the loss, which is private."""
         self._ready()
-        with self._model.unwatched():
+        with self._model.unwatched(), self._model.drawing():
             return self._called(args, kwargs)
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

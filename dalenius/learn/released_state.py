@@ -95,10 +95,11 @@ class ReleasedState:
 
     def checked(self) -> dict[str, Any]:
         """Return the state of the model to publish, after all checks; trained parameters are themselves."""
-        self.compare()
-        self.check_steps(wait=True)
+        # Hooks and methods of the model's run while its state is collected: bits are compared after that.
         state = self._state()
         trained, now = self._parted(state)
+        self.compare()
+        self.check_steps(wait=True)
         if set(state) != self._published or now.keys() != self._settled.keys():
             names = sorted((set(state) ^ self._published) | (now.keys() ^ self._settled.keys()))
             self._mark(state, names)
@@ -127,7 +128,9 @@ class ReleasedState:
         places = {_place(parameter) for parameter in self._names} - {None}
         trained: set[str] = set()
         settled: dict[str, Form] = {}
-        for name, value in {**dict(self._model.named_buffers()), **state}.items():
+        values = {**dict(self._model.named_buffers()), **state}
+        # Values of other types run code of their own, before bits of tensors are read.
+        for name, value in sorted(values.items(), key=lambda pair: isinstance(pair[1], Tensor)):
             if isinstance(value, PrivateTensor):
                 settled[name] = ("private examples",)
                 continue

@@ -19,10 +19,10 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -72,7 +72,8 @@ from dalenius.learn.dataflow.states import (
     put_tag,
     tag_of,
 )
-from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
+from dalenius.learn.failures import failure as failure_of
+from dalenius.learn.index_range import GUARDED, PICK, with_valid_indices
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
 from dalenius.learn.marks import (
@@ -88,7 +89,8 @@ from dalenius.learn.marks import (
 )
 from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
 from dalenius.learn.parts import HALF, Part, Whole
-from dalenius.learn.random_state import watched_generator
+from dalenius.learn.random_state import is_own as is_own_seed
+from dalenius.learn.random_state import run_seed, watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
 
@@ -137,13 +139,8 @@ KNOWN = frozenset(
     )
 )
 """Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
-_ERRORS: tuple[type[Exception], ...] = (
-    vars(torch.linalg)["LinAlgError"],
-    RuntimeError,
-    ValueError,
-    TypeError,
-)
-"""Errors of torch whose texts may tell the size of a batch."""
+_UNASKED = frozenset(("_backward", "_read", "_exchanged", "_counted"))
+"""Methods of functions that are not called again, on tensors without values, to know why they failed."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
 _SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
@@ -178,7 +175,7 @@ class Tape(TorchFunctionMode):
         """The operation on private examples that raised an error, if any did."""
         self.vouched: set[type] = set()
         """Registered custom functions that private tensors came from."""
-        self._number, self._seed = 0, torch.initial_seed()
+        self._number, self._seed = 0, run_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
@@ -234,22 +231,32 @@ class Tape(TorchFunctionMode):
                 followed_scripts(_is_private, _is_looping),
                 guarded_threads(_is_watched),
                 guarded_functions(_is_known_function),
-                watched_generator(self._mark_drawn, self._check_restored),
             ):
                 yield
         finally:
             _OPEN.remove(self)
             _withdraw(self)
 
+    def _is_active(self) -> bool:
+        """Return whether the code of a loop that this tape watches is running."""
+        return bool(_OPEN) and self.looping and not self.paused
+
+    def guarded_generators(self) -> AbstractContextManager[None]:
+        """Return a context in which states and seeds of torch's generators are private values of the loop."""
+        return watched_generator(self._mark_drawn, self._check_restored, self._is_active)
+
+    def note_drawn(self) -> None:
+        """Note that random numbers were drawn for the batch."""
+        self._draws += 1
+
     def _mark_drawn(self, state: Tensor) -> None:
         """Note that the state of a random generator tells how many examples there are."""
-        if self.looping and not self.paused:
-            self._tag(state, mixed("get_state", "tells how many random numbers the examples have used"))
-            setattr(state, _DRAWS, self._draws)
+        self._tag(state, mixed("get_state", "tells how many random numbers the examples have used"))
+        setattr(state, _DRAWS, self._draws)
 
     def _check_restored(self, state: Tensor) -> None:
         """Refuse to put a state of the generator back after the examples have used random numbers."""
-        if self.looping and not self.paused and getattr(state, _DRAWS, None) != self._draws:
+        if getattr(state, _DRAWS, None) != self._draws:
             raise NotSound(
                 f"The state of torch's generator is set{user_line()}, after the examples have used random "
                 "numbers: how many they used is private, and later numbers would tell.",
@@ -281,7 +288,7 @@ class Tape(TorchFunctionMode):
         self.drop()
         self.examples, self.rows, self.gain = examples, rows, 1.0
         self._number = Pass.number = next(_NUMBERS)
-        self._seed = torch.initial_seed()
+        self._seed = run_seed()
         self._writes.forget_freed()
         self._live = [known for known in self._live if known() is not None]
 
@@ -518,7 +525,9 @@ class Tape(TorchFunctionMode):
             sized = _sized(args, kwargs) or _numbered(args, kwargs)
             watched = private or sized or any(map(is_long, states.values()))
             lost = any(state.kind == MIXED for state in states.values())
-            failure = self._note_failure(func, error, lost) if watched else None
+            failure = self._note_failure(func, args, kwargs, error, lost) if watched else None
+            if failure is None:
+                failure = _kept_inside(tensors)
             if failure is None:
                 raise
         # Outside of the handler, so that the error does not carry the original one.
@@ -539,12 +548,16 @@ class Tape(TorchFunctionMode):
             raise nested()
         check_modes()
 
-    def _note_failure(self, func: Function, error: Exception, lost: bool = False) -> Exception | None:
+    def _note_failure(
+        self, func: Function, args: Any, kwargs: Any, error: Exception, lost: bool = False
+    ) -> Exception | None:
         """Remember that a function failed on private examples.
 
         Args:
             func: The function.
-            error: What it raised.
+            args: Its positional arguments.
+            kwargs: Its named arguments.
+            error: The error that it raised.
             lost: Whether any size may depend on private values, and not only that of the batch.
 
         Returns:
@@ -553,14 +566,10 @@ class Tape(TorchFunctionMode):
         self.failed = self.failed or f"{_name(func)}{user_line()}"
         if not self.looping:
             return None
-        if isinstance(error, IndexError):
-            return IndexError(
-                f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and not "
-                "shown. Check labels and indices before they are data."
-            )
-        text = re.sub(r"\d+", lambda number: "n" if lost else self._shown(number[0]), str(error))
-        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
-        return None if kind is None or text == str(error) else kind(text)
+        asked = not _numbered(args, kwargs) and traits_of(func).special not in _UNASKED
+        args, kwargs = whole_sizes(args), whole_sizes(kwargs)
+        shown = _hidden if lost else self._shown
+        return failure_of(func, args, kwargs, error, _name(func), shown=shown, asked=asked)
 
     def _shown(self, digits: str) -> str:
         """Return a number of an error's text, with "n" in the place of the private size of the batch."""
@@ -587,7 +596,7 @@ class Tape(TorchFunctionMode):
         """
         if self._writes.dates or _transformed() is not None or saved_elsewhere() is not None:
             return NotImplemented
-        if _dispatched():
+        if _dispatched() or (func is PICK and type(args[1]) is Tensor):
             return NotImplemented
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
@@ -641,7 +650,7 @@ class Tape(TorchFunctionMode):
         except DaleniusError:
             raise
         except Exception as error:
-            failure = self._note_failure(func, error)
+            failure = self._note_failure(func, args, kwargs, error)
             if failure is None:
                 raise
         else:
@@ -748,7 +757,7 @@ class Tape(TorchFunctionMode):
             # The rule for bags takes the tokens from the padded batch that they were picked from.
             return args, kwargs
         with torch._C.DisableTorchFunction():
-            args, kwargs = with_valid_indices(func, args, kwargs)
+            args, kwargs = with_valid_indices(func, args, kwargs, partial(_is_in, states))
         for tensor, valid in zip(before, found_in(args, kwargs), strict=True):
             if valid is not tensor and id(tensor) in states:
                 states[id(valid)] = states[id(tensor)]
@@ -791,8 +800,9 @@ class Tape(TorchFunctionMode):
 
     def _is_reseeded(self) -> bool:
         """Return whether torch's generator has a seed that no run whose loop is open has given it."""
-        seed = torch.initial_seed()
-        return seed != self._seed and all(seed != tape._seed for tape in _OPEN)
+        seed = run_seed()
+        known = seed == self._seed or any(seed == tape._seed for tape in _OPEN)
+        return not (is_own_seed() and known)
 
     def _check_transformed(self, tensors: list[Tensor]) -> None:
         """Refuse transforms of torch.func over private tensors, whose results are not followed."""
@@ -1192,6 +1202,11 @@ class Tape(TorchFunctionMode):
         state = self.state(tensor)
         return state is None or state.kind not in PRIVATE
 
+    def is_watched(self, tensor: Tensor) -> bool:
+        """Return whether a tensor depends on private examples, or on how many they are."""
+        with torch._C.DisableTorchFunction():
+            return _is_watched_state(self.state(tensor))
+
     def leads(self, tensor: Tensor) -> bool:
         """Return whether the first dimension of a tensor is the batch, and each row follows from its own."""
         state = self.state(tensor)
@@ -1463,11 +1478,34 @@ class Tape(TorchFunctionMode):
         )
 
 
+def _hidden(digits: str) -> str:
+    """Return what stands for a number where any size may be private."""
+    return "n"
+
+
 def _hooked(name: str) -> NotSound:
     return NotSound(
         f"A hook on the gradient of {name}{user_line()} would see gradients of single examples, or none.",
         remedy="Remove the hook: to change what the optimizer gets, use its own step hooks.",
     )
+
+
+def _kept_inside(tensors: list[Tensor]) -> NotSound | None:
+    """Return the refusal of tensors that a loss of one example has put aside, where such are among some."""
+    if _transformed() is not None or not any(map(functorch.is_functorch_wrapped_tensor, tensors)):
+        return None
+    return NotSound(
+        f"A tensor that the function of private.loss has put aside is used outside of it{user_line()}, where "
+        "it stands for all examples at once.",
+        remedy="Call private.model on the batch under torch.no_grad() for a progress line; the mean loss is "
+        "what the call of private.loss returns.",
+    )
+
+
+def _is_in(states: dict[int, State], tensor: Tensor) -> bool:
+    """Return whether a tensor is private, by the states of the arguments of a call."""
+    state = states.get(id(tensor))
+    return state is not None and state.kind in PRIVATE
 
 
 def _untransformed() -> NotSound:
@@ -1834,7 +1872,7 @@ class Traits(NamedTuple):
     quick: bool
     """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
     takes_indices: bool
-    """Whether it fails on tokens or labels that are out of range (`index_range`)."""
+    """Whether it fails on values that are out of range, such as tokens and labels (`index_range`)."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1853,8 +1891,8 @@ def traits_of(func: Function) -> Traits:
         odd = writes or func in _LOOKUPS or func in _NORMALIZATIONS or func in BAGS
         special = _special_name(func)
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
-        indices = func in CRITERIA or func in LOOKUPS
-        quick = not odd and not mutates and not indices and _is_quick(func, special)
+        indices = func in GUARDED
+        quick = not odd and not mutates and (not indices or func is PICK) and _is_quick(func, special)
         known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick, indices)
     return known
 

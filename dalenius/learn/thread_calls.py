@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import NotSound
-from dalenius.learn.marks import found_in
+from dalenius.learn.marks import found_in, is_of_example
 
 _thread: Any = Thread
 _pool: Any = ThreadPoolExecutor
@@ -40,7 +40,7 @@ class _Guard(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run a function of public tensors."""
         kwargs = kwargs or {}
-        if any(map(self._is_private, found_in(args, kwargs))):
+        if any(self._is_private(tensor) or is_of_example(tensor) for tensor in found_in(args, kwargs)):
             raise NotSound(
                 "Another thread computes with private examples: its operations are not watched, so that it "
                 "could mix them.",

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.gradients import Watched
+from dalenius.learn.random_state import run_seed
 
 from .runs import data, flat, network, run_of, stepper, train
 
@@ -175,7 +176,7 @@ def test_masks_of_dropout_do_not_follow_from_a_seed() -> None:
         torch.manual_seed(0)
         private = run_of(network(), data(40))
         for x, y in private.loader:
-            seeds.append(torch.initial_seed())
+            seeds.append(run_seed())
             private.zero_grad()
             ENTROPY(private.model(x), y).backward()
             private.step()

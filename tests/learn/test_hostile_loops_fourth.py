@@ -287,9 +287,9 @@ def test_an_error_does_not_tell_the_size_of_the_batch() -> None:
     def loss_of(private: Any, x: Tensor, y: Tensor) -> Tensor:
         return functional.cross_entropy(private.model(x) @ torch.ones(7, 3), y)
 
-    with pytest.raises(RuntimeError, match="nx3 and 7x3") as error:
+    with pytest.raises(RuntimeError, match=r"\[n, 3\] X \[7, 3\]") as error:
         train(run(), loss_of)
-    assert "9x3" not in str(error.value) and error.value.__context__ is None
+    assert "9" not in str(error.value) and error.value.__context__ is None
 
 
 def test_two_runs_know_each_other_s_memory() -> None:
@@ -496,14 +496,11 @@ def test_a_dispatch_mode_around_the_loss_is_refused() -> None:
 
 def test_a_failure_that_is_caught_ends_the_run() -> None:
     x, y = data(9)
-    x[-1] = 0.0
+    x[-1] = torch.nan
 
     def function(model: nn.Module, example: Any) -> Tensor:
-        # A matrix of zeros has no factor: whether this fails depends on the example.
-        return (
-            plain(model, example)
-            + torch.linalg.cholesky(torch.outer(example[0], example[0]).diag().diag()).sum()
-        )
+        # What is no number has no singular values: whether this fails depends on the example.
+        return plain(model, example) + torch.linalg.matrix_norm(torch.outer(example[0], example[0]), "nuc")
 
     private = run((x, y))
     learn = private.loss(function)
@@ -517,10 +514,10 @@ def test_a_failure_that_is_caught_ends_the_run() -> None:
 
 
 def test_what_is_kept_of_examples_is_private_in_the_loop() -> None:
-    kept: list[Tensor] = []
+    kept = [torch.zeros(5)]
 
     def function(model: nn.Module, example: Any) -> Tensor:
-        kept.append(example[0] * 1)
+        kept[0] = example[0] * 1
         return plain(model, example)
 
     private = run()

@@ -330,15 +330,13 @@ def test_the_number_of_chunks_follows_from_public_facts() -> None:
     assert chunks(100) == chunks(300)
 
 
-def test_an_index_out_of_bounds_is_not_shown() -> None:
+def test_an_index_out_of_bounds_ends_no_run() -> None:
     def picked(out: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return (out * torch.eye(3)[y]).sum(1).mean()
 
     x, y = data(9)
     y[3] = 77
-    with pytest.raises(IndexError, match="not shown") as caught:
-        train(run(rows=(x, y)), picked)
-    assert "77" not in str(caught.value) and caught.value.__cause__ is None
+    train(run(rows=(x, y)), picked)
 
 
 def test_an_attempt_that_is_interrupted_anywhere_uses_no_noise_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dalenius.learn.dataflow import unequal_rows
+from dalenius.learn.dataflow.private_numbers import BatchSize
 
 Function = Callable[..., Any]
 
@@ -98,5 +99,33 @@ EQUIVALENTS: dict[Function, Function] = {
     **unequal_rows.FLOWS,
 }
 """What the analysis runs in place of a function."""
-REPLACEMENTS: dict[Function, Function] = {functional.gaussian_nll_loss: gaussian_likelihood}
-"""What a private pass runs in place of a function."""
+
+
+def _inverse(*given: Any, **named: Any) -> Tensor:
+    """The inverse of a matrix that has none is numbers without a meaning, in place of an error."""
+    return torch.linalg.inv_ex(*given, **named)[0]
+
+
+def _factor(*given: Any, **named: Any) -> Tensor:
+    """As for inverses."""
+    return torch.linalg.cholesky_ex(*given, **named)[0]
+
+
+def _solution(*given: Any, **named: Any) -> Tensor:
+    """As for inverses."""
+    # A batch of vectors has a size of the batch where one matrix for all examples has none.
+    if len(given) < 2 or not (given[1].dim() == 1 or isinstance(given[1].shape[-2], BatchSize)):
+        return torch.linalg.solve_ex(*given, **named)[0]
+    matrix, vector, *rest = given
+    return torch.linalg.solve_ex(matrix, vector.unsqueeze(-1), *rest, **named)[0].squeeze(-1)
+
+
+REPLACEMENTS: dict[Function, Function] = {
+    functional.gaussian_nll_loss: gaussian_likelihood,
+    torch.linalg.inv: _inverse,
+    torch.inverse: _inverse,
+    Tensor.inverse: _inverse,
+    torch.linalg.solve: _solution,
+    torch.linalg.cholesky: _factor,
+}
+"""What a private pass runs in place of a function that raises errors by values."""
