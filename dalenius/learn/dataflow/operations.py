@@ -222,6 +222,12 @@ class Operation:
         numbers = (value for value in self.given.values() if isinstance(value, int | float))
         return int(any(number and number % VIRTUAL == 0 for number in numbers if number == number))
 
+    def rounds(self) -> bool:
+        """Return whether results are rounded to whole numbers, or are bits of another type."""
+        if self["rounding_mode"] is not None or (self["dtype"] is not None and "view" in self.name):
+            return True
+        return any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in self.results)
+
     def takes_size(self) -> bool:
         """Return whether a number among the arguments depends on the size of the batch."""
         values = self.given.values()
