@@ -18,6 +18,7 @@ from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn import gpu
 from dalenius.learn.bundles import Group, grouped, left_over
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber
+from dalenius.learn.dataflow.provenance import SELECTED_ROWS
 from dalenius.learn.layers import Layers, Summing
 from dalenius.learn.marks import replaced, tensors_in
 from dalenius.learn.parts import HALF, Part, full
@@ -202,6 +203,13 @@ class Watched(nn.Module):
 
     def _left(self, result: Tensor, rows: int, gain: float) -> Tensor:
         """In single precision; what comes back is multiplied by the gain, and is nothing to missing rows."""
+        state = None if self._tape.looping else self._tape.state(result)
+        if state is not None and state.origin is not None and state.origin.reason == SELECTED_ROWS:
+            # In a loop the loss is followed as well, and refused if it is not a sum over examples.
+            raise NotSound(
+                f"The model returns a tensor that mixes examples: {state.origin}.",
+                remedy="Return outputs in which every row follows from one example.",
+            )
         if self.apart and not (
             self._tape.leads(result) if self._tape.looping else result.dim() and len(result) == rows
         ):

@@ -13,6 +13,7 @@ from dalenius.learn import (
     packed_sequences,
     products,
     recurrent,
+    selected_rows,
     spreading,
 )
 from dalenius.learn.dataflow.unequal_rows import UNEQUAL
@@ -64,3 +65,5 @@ BAGS = frozenset((functional.embedding_bag,))
 """Functions whose rules find out by themselves whose the data are."""
 FOLLOWED = packed_sequences.FOLLOWED
 """Functions that mix examples in a way that others undo, where it is known what they did."""
+SELECTING = selected_rows.follow
+"""Runs functions that select rows of a batch, take selected rows, or write them back."""

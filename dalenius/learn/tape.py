@@ -53,6 +53,7 @@ from dalenius.learn.dataflow.private_numbers import (
     whole_sizes,
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
+from dalenius.learn.dataflow.result_forms import CUTS, check_count, check_rank, check_structure
 from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
@@ -110,24 +111,12 @@ _DIVISIONS = frozenset(
     (torch.div, torch.true_divide, Tensor.div, Tensor.true_divide, Tensor.__truediv__, Tensor.__div__)
 )
 _PRODUCTS = frozenset((torch.mul, torch.multiply, Tensor.mul, Tensor.__mul__, Tensor.__rmul__))
-_RESHAPED = frozenset(("squeeze", "squeeze_", "flatten"))
-"""Functions whose results have a number of dimensions that depends on sizes, or on tensors that are given."""
 _MEASURES = frozenset((reads.SHAPE, reads.BYTES, *reads.SIZES))
-_CUTS = dict.fromkeys(
-    ("unbind", "split", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "__iter__"), 0
-)
-_CUTS |= {"hsplit": 1, "vsplit": 0, "dsplit": 2}
-"""Functions that cut a tensor into a number of pieces that depends on its size, and along which dimension."""
-_SPLITS = frozenset(("split", "unsafe_split", "split_with_sizes"))
 _NEW = Tensor.new_empty, Tensor.new_empty_strided
 _EMPTY = frozenset((torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, *_NEW))
 """Functions whose results hold whatever was in memory before."""
 _GROWING = frozenset(("resize_", "resize_as_", "new", "resize", "resize_as"))
 """Methods that may show what was in memory before, beside values of their own."""
-_RANKED = frozenset(
-    ("squeeze", "squeeze_", "flatten", "tensordot", "tensorinv", "tensorsolve", "einsum", "to_sparse")
-)
-"""Functions whose results have a number of dimensions that depends on numbers they are given."""
 _STORAGES = frozenset((Tensor.storage, Tensor.untyped_storage))
 _DRAWS = "_dalenius_draws"
 _HOOKS = frozenset((Tensor.register_hook, Tensor.register_post_accumulate_grad_hook))
@@ -163,10 +152,10 @@ class Tape(TorchFunctionMode):
     """
 
     def __init__(self, names: Mapping[Tensor, str]) -> None:
-        from dalenius.learn.rules import BAGS, FOLLOWED, RULES
+        from dalenius.learn.rules import BAGS, FOLLOWED, RULES, SELECTING
 
         super().__init__()
-        self._rules, self._bags, self._followed = RULES, BAGS, FOLLOWED
+        self._rules, self._bags, self._followed, self._selecting = RULES, BAGS, FOLLOWED, SELECTING
         self.know(names)
         self.examples = self.rows = 0
         self.gain = 1.0
@@ -506,6 +495,10 @@ class Tape(TorchFunctionMode):
             result = self._followed[func](self, func, args, kwargs)
             if result is not None:
                 return result
+        if private:
+            result = self._selecting(self, func, args, kwargs)
+            if result is not None:
+                return result
         if not torch.is_grad_enabled():
             weights = []
         if self.looping and not private:
@@ -519,7 +512,8 @@ class Tape(TorchFunctionMode):
         except Exception as error:
             sized = _sized(args, kwargs) or _numbered(args, kwargs)
             watched = private or sized or any(map(is_long, states.values()))
-            failure = self._note_failure(func, error) if watched else None
+            lost = any(state.kind == MIXED for state in states.values())
+            failure = self._note_failure(func, error, lost) if watched else None
             if failure is None:
                 raise
         # Outside of the handler, so that the error does not carry the original one.
@@ -540,8 +534,13 @@ class Tape(TorchFunctionMode):
             raise nested()
         check_modes()
 
-    def _note_failure(self, func: Function, error: Exception) -> Exception | None:
+    def _note_failure(self, func: Function, error: Exception, lost: bool = False) -> Exception | None:
         """Remember that a function failed on private examples.
+
+        Args:
+            func: The function.
+            error: What it raised.
+            lost: Whether any size may depend on private values, and not only that of the batch.
 
         Returns:
             An error to raise in its place, without private values and sizes; None where it has none.
@@ -554,8 +553,9 @@ class Tape(TorchFunctionMode):
                 f"{_name(func)} got an index out of bounds{user_line()}. Its value is private, and not "
                 "shown. Check labels and indices before they are data."
             )
-        text = re.sub(r"\d+", lambda number: self._shown(number[0]), str(error))
-        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
+        text = re.sub(r"\d+", lambda number: "n" if lost else self._shown(number[0]), str(error))
+        kind = type(error) if type(error) is torch._C._LinAlgError else None
+        kind = kind or next((kind for kind in _ERRORS if isinstance(error, kind)), None)
         return None if kind is None or text == str(error) else kind(text)
 
     def _shown(self, digits: str) -> str:
@@ -805,7 +805,7 @@ class Tape(TorchFunctionMode):
             return self._of_numbers(func, args, kwargs)
         sized = _sized(args, kwargs)
         if sized:
-            _check_structure(func, args, kwargs, {})
+            check_structure(_name(func), args, kwargs, {})
         result = _call(func, args, kwargs)
         if _name(func) in _GROWING and self.looping:
             reason = "may show memory that private tensors have used before"
@@ -834,7 +834,7 @@ class Tape(TorchFunctionMode):
                 "it returns.",
                 remedy="Use public flags, and torch.where(condition, a, b) for values.",
             )
-        _check_structure(func, args, kwargs, {})
+        check_structure(_name(func), args, kwargs, {})
         result = func(*whole_sizes(_plain(args)), **whole_sizes(_plain(kwargs)))
         check_result(_name(func), result)
         self._draws += 1
@@ -862,7 +862,7 @@ class Tape(TorchFunctionMode):
         if _numbered(args, kwargs):
             return self._of_numbers(func, args, kwargs)
         if _sized(args, kwargs):
-            _check_structure(func, args, kwargs, states)
+            check_structure(_name(func), args, kwargs, states)
         if saved_elsewhere() is None:
             return self._made(func, args, kwargs, states, weights)
         with kept_activations():
@@ -1266,7 +1266,7 @@ class Tape(TorchFunctionMode):
             reason = f"takes a tensor that {absorbed.origin.reason}"
             absorbed = absorbed._replace(origin=origin(_name(func), reason))
         if absorbed is not None:
-            _check_count(func, args, kwargs, known.get(id(args[0]), absorbed) if args else absorbed)
+            check_count(_name(func), args, kwargs, known.get(id(args[0]), absorbed) if args else absorbed)
             outcome = Outcome((), (), "", reads=self._outcome(func, args, kwargs, known).reads)
             # The result has sizes of its own, which may depend on private values as well.
             absorbed = absorbed._replace(shape=None)
@@ -1276,16 +1276,7 @@ class Tape(TorchFunctionMode):
             outcome = self._outcome(func, args, kwargs, known)
         states = outcome.results
         self._unsure = self._unsure or absorbed is not None or bool(outcome.failed)
-        lost_rank = any(state.kind == MIXED and state.shape is None for state in known.values())
-        taken = [tensor for tensor in found_in(args[1:], kwargs) if id(tensor) in known]
-        squeezed = "squeeze" in _name(func) and lost_rank
-        if outcome.reads or squeezed or (_name(func) in _RESHAPED and taken):
-            source = next((f": {state.origin}" for state in known.values() if state.origin is not None), "")
-            raise NotSound(
-                f"{_name(func)} takes a size, a dimension or an index from private examples{user_line()}"
-                f"{source}.",
-                remedy="Use public numbers for sizes and dimensions, and masks in place of selections.",
-            )
+        check_rank(_name(func), args, kwargs, known, outcome.reads)
         if outcome.counts:
             raise NotSound(
                 f"{_name(func)} cuts the batch into a number of pieces that depends on its size"
@@ -1295,8 +1286,8 @@ class Tape(TorchFunctionMode):
         if len(states) != len(results):
             failed = origin(outcome.failed or _name(func), "is not known to keep examples apart")
             lost = absorbed or State(MIXED, origin=failed)
-            if _name(func) in _CUTS and any(state.kind in PRIVATE for state in known.values()):
-                _check_count(func, args, kwargs, lost)
+            if _name(func) in CUTS and any(state.kind in PRIVATE for state in known.values()):
+                check_count(_name(func), args, kwargs, lost)
             private = absorbed or any(state.kind in PRIVATE or is_long(state) for state in known.values())
             states = tuple(lost if private or _sized(args, kwargs) else None for _ in results)
         elif _sized(args, kwargs) and not all(map(_is_watched_state, states)):
@@ -1543,53 +1534,6 @@ def _is_asked_by(libraries: tuple[str, ...]) -> bool:
     if frame is None or frame.f_code.co_name in ("get_gradient_edge", "_get_grad_fn_or_grad_acc"):
         return False
     return f"{frame.f_globals.get('__name__', '')}.".startswith(libraries)
-
-
-def _check_structure(func: Function, args: Any, kwargs: Any, states: Mapping[int, State]) -> None:
-    """Refuse private numbers that decide how many tensors, or how many dimensions, a function returns.
-
-    Args:
-        func: The function.
-        args: Its positional arguments, a private number or size among them.
-        kwargs: Its named arguments.
-        states: The states of tensors among them that are not public, by identity.
-    """
-    name = _name(func)
-    if name not in _CUTS and name not in _RANKED:
-        return
-    given = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
-    if name in _SPLITS:
-        if isinstance(given, tuple | list):
-            # As many pieces as there are entries.
-            return
-        state = states.get(id(args[0])) if args else None
-        dimension = kwargs.get("dim", args[2] if len(args) > 2 else 0)
-        if isinstance(given, BatchSize) and state is not None and state.shape and isinstance(dimension, int):
-            size = state.shape[dimension % len(state.shape)]
-            if size % VIRTUAL == 0:
-                # A multiple of the batch in pieces of another multiple.
-                return
-    raise NotSound(
-        f"{name} takes a number that depends on private examples{user_line()}: how many pieces, or how many "
-        "dimensions, it returns would tell that number.",
-        remedy="Use public numbers for sizes and dimensions, and work on the batch as a whole.",
-    )
-
-
-def _check_count(func: Function, args: Any, kwargs: Any, state: State) -> None:
-    """Refuse to cut a mixed tensor into a number of pieces that depends on private values."""
-    name = _name(func)
-    if name not in _CUTS:
-        return
-    # unbind(x, dim), split(x, size, dim), hsplit(x, sections), iter(x)
-    place = 1 if name == "unbind" else 2
-    dimension = kwargs.get("dim", args[place] if len(args) > place else _CUTS[name])
-    if not isinstance(dimension, int) or not reads.is_countable(state, dimension):
-        raise NotSound(
-            f"{name} cuts a tensor into a number of pieces that depends on private examples{user_line()}: "
-            f"{state.origin or 'its length is private'}.",
-            remedy="Work on the batch as a whole, with a mask in place of a selection.",
-        )
 
 
 def _is_watched_state(state: State | None) -> bool:

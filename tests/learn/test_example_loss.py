@@ -21,7 +21,7 @@ from dalenius.learn.example_loss import ExampleLoss, Surroundings
 from dalenius.learn.gradients import Watched
 from dalenius.learn.private import Private
 
-from .architectures import ARCHITECTURES, Architecture
+from .architectures import ARCHITECTURES, Architecture, routed
 from .engine import norms_of
 from .reference import Gradients, per_example_gradients
 from .runs import data, flat, network, run_of
@@ -29,6 +29,7 @@ from .runs import data, flat, network, run_of
 BY_VALUE = {
     *("embedding bag, offsets, sum", "embedding bag, offsets, mean", "routed mixture"),
     "GRU, packed, bidirectional, two layers",
+    *(entry.name for entry in routed.ARCHITECTURES),
 }
 """Architectures that select by values: no size of theirs is known before the data are."""
 

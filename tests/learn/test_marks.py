@@ -61,7 +61,7 @@ def permuted(m: Any, x: Tensor) -> Tensor:
 
 def routed(m: Any, x: Tensor) -> Tensor:
     chosen = (x[:, 0, 0] > 0).nonzero()[:, 0]
-    return x.index_add(0, chosen, m.a(x[chosen]))
+    return (m.a(x) + x).index_add(0, chosen, m.a(x[chosen]))
 
 
 def token_written(m: Any, x: Tensor) -> Tensor:
@@ -129,6 +129,7 @@ RIGHT: dict[str, Formula] = {
     "derived weights": lambda m, x: functional.linear(x, (m.w @ m.w).tanh() / m.w.norm(dim=1)),
     "used both ways": lambda m, x: functional.linear(functional.linear(x, m.w), m.w.t()),
     "each time by itself": lambda m, x: torch.stack([m.a(one) for one in x.unbind(1)], 1),
+    "routed by data": routed,
     "a value, no gradient": lambda m, x: functional.linear(x, m.a.weight.detach()) * m.a(x),
 }
 
@@ -148,7 +149,6 @@ REFUSED: dict[str, Formula] = {
     ),
     "sorted by data": permuted,
     "chosen by data": lambda m, x: m.a(x[x[:, 0, 0] > -99]),
-    "routed by data": routed,
     "padded with examples": lambda m, x: m.a(functional.pad(x, (0, 0, 0, 0, 1, 1)))[1:-1],
     "one by one": lambda m, x: torch.stack([m.a(x[i]) for i in range(len(x))]),
     "two parts": lambda m, x: torch.cat([m.a(x[:1]), m.a(x[1:])]),

@@ -23,6 +23,7 @@ KINDS = {
     "batch statistics",
     "counts",
     "ranking and mining",
+    "selected rows",
     "padding and lengths",
     "control flow on values",
     "normalisation of the loss",

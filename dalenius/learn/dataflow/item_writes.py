@@ -90,7 +90,10 @@ def _masked(
             return State(AXIS, known.outer, old.shape)
     if single and old is not None and not private and known is not None and known.kind in (UNIFORM, COPIES):
         return old
-    return mixed(_NAME, "writes through a mask of other examples, or one value after the other")
+    return mixed(
+        _NAME,
+        "writes through another mask than the one that selected the values, or one value after the other",
+    )
 
 
 def _candidates(old: State | None, target: Tensor) -> list[State]:

@@ -62,7 +62,12 @@ def calling_package(depth: int = 2) -> str:
 
 def _checks_sizes(depth: int = 2) -> bool:
     """Return whether the function that called the caller is one of a library that checks sizes."""
-    name: str = sys._getframe(depth).f_globals.get("__name__", "")
+    frame = sys._getframe(depth)
+    name: str = frame.f_globals.get("__name__", "")
+    code = frame.f_code.co_name
+    if code == "parse_subscript" or (code == "__init__" and name.startswith("torch.nn.")):
+        # Modules are built, and equations written, by the numbers they are given.
+        return False
     return name.split(".")[0] in LIBRARIES and not name.startswith(DECIDING)
 
 
@@ -105,6 +110,11 @@ def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Calla
     return forward, reflected
 
 
+def _float_power(base: Any, exponent: Any) -> Any:
+    """Return a power as a float: a power of whole numbers may be whole or not, and of any size, by values."""
+    return (base if isinstance(base, complex) else float(base)) ** exponent
+
+
 class PrivateNumber:
     """A number computed from private examples; see the module's description for what it can do.
 
@@ -123,7 +133,7 @@ class PrivateNumber:
     __mul__, __rmul__ = _arithmetic(operator.mul)
     __truediv__, __rtruediv__ = _arithmetic(operator.truediv)
     __floordiv__, __rfloordiv__ = _arithmetic(operator.floordiv)
-    __pow__, __rpow__ = _arithmetic(operator.pow)
+    __pow__, __rpow__ = _arithmetic(_float_power)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> NoReturn:
@@ -236,7 +246,7 @@ class PrivateArray:
     def mean(self, *_: Any, **__: Any) -> PrivateNumber:
         """Return the mean of all entries."""
         flat = _flat(self._values)
-        return PrivateNumber(sum(flat) / len(flat), self.source)
+        return PrivateNumber(computed(operator.truediv, sum(flat), len(flat)), self.source)
 
     def tolist(self) -> PrivateArray:
         """Return the values as they are."""
@@ -283,23 +293,30 @@ def private(value: Any, source: str, *, countable: tuple[bool, ...] = ()) -> Any
     return PrivateNumber(value, source)
 
 
-def _power(base: Any, exponent: Any) -> float:
-    """Return a power as a float: whether it is whole depends on the sign of a private exponent."""
-    return float(base) ** exponent
+def _is_whole(number: Any) -> bool:
+    """Return whether arithmetic of a whole number with a number of this type gives whole numbers."""
+    return isinstance(number, int | PrivateInteger)
 
 
-def _whole(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return a method and its reflection that compute with private integers."""
+def _whole(
+    function: Callable[..., Any], *, whole: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a method and its reflection that compute with private integers.
+
+    Args:
+        function: Computes with plain numbers.
+        whole: Whether it gives a whole number of whole ones.
+    """
 
     def forward(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(computed(function, self._value, plain(other)))
+        return self._result(computed(function, self._value, plain(other)), whole and _is_whole(other))
 
     def reflected(self: PrivateInteger, other: Any) -> Any:
         if not isinstance(other, AnyNumber | PrivateInteger):
             return NotImplemented
-        return self._made(computed(function, plain(other), self._value))
+        return self._result(computed(function, plain(other), self._value), whole and _is_whole(other))
 
     return forward, reflected
 
@@ -318,20 +335,26 @@ class PrivateInteger(torch.SymInt):
     def __init__(self, value: int, source: str = "shape") -> None:
         self._value, self.source = int(value), source
 
-    def _made(self, result: Any) -> Any:
-        whole = isinstance(result, int) and not isinstance(result, bool)
-        return PrivateInteger(result, self.source) if whole else PrivateNumber(result, self.source)
+    def _result(self, result: Any, whole: bool) -> Any:
+        """Return a result of arithmetic, whose type follows from the types that went in, not from values."""
+        if not whole:
+            return PrivateNumber(result, self.source)
+        # A division by zero has no result.
+        return PrivateInteger(result if isinstance(result, int) else 0, self.source)
 
     __add__, __radd__ = _whole(operator.add)
     __sub__, __rsub__ = _whole(operator.sub)
     __mul__, __rmul__ = _whole(operator.mul)
     __floordiv__, __rfloordiv__ = _whole(operator.floordiv)
     __mod__, __rmod__ = _whole(operator.mod)
-    __truediv__, __rtruediv__ = _whole(operator.truediv)
-    __pow__, __rpow__ = _whole(_power)
+    __truediv__, __rtruediv__ = _whole(operator.truediv, whole=False)
+    __pow__, __rpow__ = _whole(_float_power, whole=False)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> Any:
         return self * -1
@@ -340,7 +363,7 @@ class PrivateInteger(torch.SymInt):
         return self
 
     def __abs__(self) -> Any:
-        return self._made(abs(self._value))
+        return PrivateInteger(abs(self._value), self.source)
 
     def __round__(self, digits: Any = None) -> Any:
         return self

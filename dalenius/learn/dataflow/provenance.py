@@ -12,6 +12,8 @@ _LIBRARIES = tuple(f"/{name}/" for name in ("torch", "dalenius/learn", "transfor
 _PYTHON = sysconfig.get_path("stdlib").replace("\\", "/")
 
 
+SELECTED_ROWS = "selects rows by private values, and functions of single rows and sums alone are followed"
+"""Why rows of a batch that a mask selects are mixed (`selected_rows`)."""
 OWN, OTHER, SKIPPED = range(3)
 """The user's code; that of other libraries; that of torch and of this one."""
 

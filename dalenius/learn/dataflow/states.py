@@ -38,6 +38,8 @@ VIRTUAL = 1_386_551
 
 A loop that does use it, or a multiple of it, gets mixed tensors (`interpreter`).
 """
+SELECTED = VIRTUAL - 1
+"""The number of rows of a mixed tensor that were selected by private values, in the place of a size."""
 STATE = "_dalenius_state"
 """The attribute of a tensor that holds its tag."""
 

@@ -16,6 +16,7 @@ from . import (
     recurrent,
     residual,
     rotary,
+    routed,
     sharing,
     transformers,
     vision,
@@ -38,6 +39,7 @@ FAMILIES = (
     sharing,
     adapted,
     composed,
+    routed,
     huggingface,
 )
 ARCHITECTURES: tuple[Architecture, ...] = tuple(

@@ -160,7 +160,7 @@ ARCHITECTURES = (
     Architecture("named outputs", Named, VECTORS, named_loss),
     Architecture("nested outputs", Variational, VECTORS, variational_loss),
     Architecture("mixture", Mixture, VECTORS, classification),
-    Architecture("routed mixture", Routed, given(features(4, 12), integers(3, 4)), tagging, awkward=True),
+    Architecture("routed mixture", Routed, given(features(4, 12), integers(3, 4)), tagging),
     Architecture("DeepSets", DeepSets, given(features(6, 5), integers(3)), classification),
     Architecture("graph", Graph, given(features(5, 4), integers(3)), classification),
     Architecture("FiLM", FiLM, given(features(2, 5, 5), features(4), integers(3)), classification),

@@ -15,6 +15,7 @@ from tests.learn.mixing import (
     loss_normalization,
     padding_and_lengths,
     ranking_and_mining,
+    selected_rows,
     shared_randomness,
 )
 from tests.learn.mixing.loops import MixingLoop
@@ -24,6 +25,7 @@ MODULES = (
     axes_confused,
     counts,
     ranking_and_mining,
+    selected_rows,
     padding_and_lengths,
     control_flow,
     loss_normalization,

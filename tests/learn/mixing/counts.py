@@ -68,7 +68,7 @@ def focal_loss_over_the_positives(scores: Tensor, y: Tensor) -> Tensor:
     return focal.sum() / target.sum().clamp(min=1)
 
 
-@LOOPS.criterion("nonzero", model=lambda: seeded(Regressor))
+@LOOPS.criterion("nonzero|shape", model=lambda: seeded(Regressor))
 def balanced_by_nonzero(scores: Tensor, y: Tensor) -> Tensor:
     positive = (y == 1).nonzero().squeeze(1)
     negative = (y != 1).nonzero().squeeze(1)
