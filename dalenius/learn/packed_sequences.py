@@ -148,7 +148,8 @@ def _first(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, 
         return ORDERED[func](tape, func, args, kwargs)
     # Every row has at least one word. Torch compares its size as an int, which no size of a batch is taken to
     # equal if it is below 2; a private loop has no such batch.
-    return BatchSize(tape.rows, tape.rows // max(tape.examples, 1) or 1) if tape.rows > 1 else tape.rows
+    each = tape.rows // max(tape.examples, 1) or 1
+    return BatchSize(tape.rows, each, number=tape.number) if tape.rows > 1 else tape.rows
 
 
 def _recurrent(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -43,6 +43,7 @@ from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.interpreter import ATOMS, Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
 from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
+from dalenius.learn.dataflow.operations import MOST_POWER
 from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_mathematics import private_mathematics
 from dalenius.learn.dataflow.private_numbers import (
@@ -50,6 +51,7 @@ from dalenius.learn.dataflow.private_numbers import (
     PrivateInteger,
     PrivateNumber,
     plain,
+    present_sizes,
     whole_sizes,
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
@@ -173,7 +175,7 @@ class Tape(TorchFunctionMode):
         """The operation on private examples that raised an error, if any did."""
         self.vouched: set[type] = set()
         """Registered custom functions that private tensors came from."""
-        self._number, self._seed = 0, torch.initial_seed()
+        self.number, self._seed = 0, torch.initial_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
@@ -191,7 +193,7 @@ class Tape(TorchFunctionMode):
     def of(self, names: Mapping[Tensor, str]) -> Tape:
         """Return another tape for the same model, with other tensors for its parameters."""
         other = Tape(names)
-        other._analysis, other._writes, other._number = self._analysis, self._writes, self._number
+        other._analysis, other._writes, other.number = self._analysis, self._writes, self.number
         other.examples, other.rows, other.looping = self.examples, self.rows, self.looping
         other.gain = self.gain
         other._seed, other.vouched = self._seed, self.vouched
@@ -275,7 +277,7 @@ class Tape(TorchFunctionMode):
         """Begin a pass over a chunk of so many examples, in so many rows."""
         self.drop()
         self.examples, self.rows, self.gain = examples, rows, 1.0
-        self._number = Pass.number = next(_NUMBERS)
+        self.number = Pass.number = next(_NUMBERS)
         self._seed = torch.initial_seed()
         self._writes.forget_freed()
         self._live = [known for known in self._live if known() is not None]
@@ -361,7 +363,7 @@ class Tape(TorchFunctionMode):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
         state = tag.state
-        if tag.number != self._number:
+        if tag.number != self.number:
             if state.kind in PRIVATE or is_long(state):
                 return State(MIXED, origin=_STALE)
             return state if state.kind == UNIFORM else None
@@ -415,7 +417,7 @@ class Tape(TorchFunctionMode):
         if state is None:
             put_tag(tensor, None)
         else:
-            put_tag(tensor, Tag(state, self._number, self._writes.clock))
+            put_tag(tensor, Tag(state, self.number, self._writes.clock))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
             elif is_long(state) and not tensor._is_view():
@@ -433,7 +435,7 @@ class Tape(TorchFunctionMode):
         if state is None or tensor.layout is not torch.strided or state.power:
             return False
         writes = self._writes
-        setattr(tensor, STATE, Tag(state, self._number, writes.clock))
+        setattr(tensor, STATE, Tag(state, self.number, writes.clock))
         if state.kind in PRIVATE:
             writes.hold_storage(tensor.untyped_storage())
             if self.looping:
@@ -462,6 +464,8 @@ class Tape(TorchFunctionMode):
             result = self._run_quickly(func, args, kwargs)
             if result is not NotImplemented:
                 return result
+        if _of_types(args, kwargs, _SIZES):
+            args, kwargs = present_sizes(args, self.number), present_sizes(kwargs, self.number)
         tensors = found_in(args, kwargs)
         if self.looping:
             self._check_arguments(func, types, args, kwargs, tensors)
@@ -593,7 +597,7 @@ class Tape(TorchFunctionMode):
             kind = type(value)
             if kind is Tensor:
                 tag: Tag | None = getattr(value, STATE, None)
-                if tag is None or tag.number != self._number or tag.state.kind != AXIS:
+                if tag is None or tag.number != self.number or tag.state.kind != AXIS:
                     return NotImplemented
                 if value.requires_grad and not _is_followed_back(value):
                     return NotImplemented
@@ -776,9 +780,10 @@ class Tape(TorchFunctionMode):
         """Return whether a call is of this run, where the loops of several are open."""
         tags = [tag for tensor in found_in(args, kwargs) if (tag := tag_of(tensor)) is not None]
         numbers = {tag.number for tag in tags}
-        if self._number in numbers:
+        numbers |= {value.number for value in _flat(args, kwargs) if type(value) is BatchSize}
+        if self.number in numbers:
             return True
-        others = {tape._number for tape in _OPEN if tape is not self}
+        others = {tape.number for tape in _OPEN if tape is not self}
         return _OPEN[-1] is self and not numbers & others
 
     def _is_advanced(self, generator: Any) -> bool:
@@ -870,6 +875,7 @@ class Tape(TorchFunctionMode):
 
     def call(self, func: Function, args: tuple[Any, ...]) -> Any:
         """Run a function that is not one of torch's, by its rule where a parameter meets examples."""
+        args = present_sizes(args, self.number)
         pairs = ((tensor, self.state(tensor)) for tensor in found_in(args, {}))
         states = {id(tensor): state for tensor, state in pairs if state is not None}
         return self._run(func, args, {}, states, self._weights(args, {}))
@@ -1039,7 +1045,8 @@ class Tape(TorchFunctionMode):
         """Divide a total by the size of the batch, which makes it a mean."""
         total, *rest = args
         state, by = states.get(id(total)), rest[0] if rest else None
-        if state is None or state.kind != TOTAL or not isinstance(by, BatchSize) or kwargs:
+        scales = state is not None and state.kind == TOTAL and abs(state.power) < MOST_POWER
+        if state is None or not scales or not isinstance(by, BatchSize) or kwargs:
             return self._run(func, args, kwargs, states, self._weights(args, kwargs))
         result = _call(func, args, kwargs)
         self._tag(result, state._replace(power=state.power + (-1 if func in _DIVISIONS else 1)))
@@ -1611,7 +1618,9 @@ def _length(tensor: Tensor) -> Any:
         state = None if tape is None or tape.paused else tape.state(tensor)
     if state is not None and tensor.dim():
         size = reads.measured(reads.SIZE, (tensor, 0), {}, state)
-        return BatchSize(plain(size), size.ratio, "len()") if isinstance(size, BatchSize) else size
+        if isinstance(size, BatchSize):
+            return BatchSize(plain(size), size.ratio, "len()", number=size.number)
+        return size
     with torch._C.DisableTorchFunction():
         return tensor.shape[0] if tensor.dim() else tensor.__len__()
 

@@ -248,7 +248,7 @@ def _scaled(op: Operation, powers: set[int]) -> None:
     linear = alone if op.name in ("mul", "div") else len(private) == len(op.tensors)
     if op.name in ("add", "sub"):
         linear = linear and len(private) == 2
-    if len(powers) > 1 or op.name not in LINEAR or op.batch_factor() or not linear or op.rounds():
+    if len(powers) > 1 or op.name not in LINEAR or op.batch_factor() or not linear:
         op.put_all(mixed(op.name, "computes with the size of the batch, which is private"))
         return
     (power,) = powers

@@ -464,11 +464,13 @@ class BatchSize(PrivateInteger):
         value: The size.
         ratio: The size over the number of examples, a public int.
         source: How it was read, "shape" or "len()".
+        number: The number of the pass whose examples it counts. In any other pass it is a private integer
+            like others: the examples of that pass are others, and as many as they are.
     """
 
-    def __init__(self, value: int, ratio: int = 1, source: str = "shape") -> None:
+    def __init__(self, value: int, ratio: int = 1, source: str = "shape", *, number: int = 0) -> None:
         super().__init__(value, source)
-        self.ratio = ratio
+        self.ratio, self.number = ratio, number
 
     def __bool__(self) -> bool:
         # A batch has two examples or more.
@@ -476,7 +478,7 @@ class BatchSize(PrivateInteger):
 
     def _known(self, other: Any, function: Callable[[int, int], bool]) -> bool | None:
         if isinstance(other, BatchSize):
-            return function(self.ratio, other.ratio)
+            return function(self.ratio, other.ratio) if self.number == other.number else None
         # A batch has two examples or more, and at most any number.
         if isinstance(other, int) and other < 2 * self.ratio:
             return function(2 * self.ratio, other)
@@ -484,14 +486,14 @@ class BatchSize(PrivateInteger):
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:
-            return BatchSize(self._value * other, self.ratio * other, self.source)
+            return BatchSize(self._value * other, self.ratio * other, self.source, number=self.number)
         return super().__mul__(other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is int and other and self.ratio % other == 0:
-            return BatchSize(self._value // other, self.ratio // other, self.source)
+            return BatchSize(self._value // other, self.ratio // other, self.source, number=self.number)
         return super().__floordiv__(other)
 
     __hash__ = PrivateInteger.__hash__
@@ -499,16 +501,36 @@ class BatchSize(PrivateInteger):
 
 def whole_sizes(value: Any) -> Any:
     """Return arguments with plain ints in place of private integers, as torch's own kernels need them."""
+    return _with_sizes(value, plain)
+
+
+def present_sizes(value: Any, number: int) -> Any:
+    """Return arguments in which sizes of the batches of other passes are private integers like others.
+
+    Args:
+        value: A value, or lists, tuples, slices and dicts of such.
+        number: The number of the present pass.
+    """
+
+    def present(size: PrivateInteger) -> PrivateInteger:
+        stale = isinstance(size, BatchSize) and size.number != number
+        return PrivateInteger(size._value, size.source) if stale else size
+
+    return _with_sizes(value, present)
+
+
+def _with_sizes(value: Any, new: Callable[[Any], Any]) -> Any:
+    """Return arguments with other values in place of private integers."""
     if isinstance(value, PrivateInteger):
-        return value._value
+        return new(value)
     if isinstance(value, slice):
-        return slice(*map(whole_sizes, (value.start, value.stop, value.step)))
+        return slice(*(_with_sizes(entry, new) for entry in (value.start, value.stop, value.step)))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(whole_sizes, value))
+        return type(value)(*(_with_sizes(entry, new) for entry in value))
     if isinstance(value, torch.Size):
-        return torch.Size(map(whole_sizes, value))
+        return torch.Size([_with_sizes(entry, new) for entry in value])
     if isinstance(value, tuple | list):
-        return type(value)(map(whole_sizes, value))
+        return type(value)(_with_sizes(entry, new) for entry in value)
     if type(value) is dict:
-        return {key: whole_sizes(entry) for key, entry in value.items()}
+        return {key: _with_sizes(entry, new) for key, entry in value.items()}
     return value

@@ -173,13 +173,15 @@ def batch_sizes(tensor: Tensor, state: State) -> torch.Size | None:
         return _size([PrivateInteger(size) for size in tensor.shape])
     if len(state.shape) != tensor.dim():
         return None
-    return _size([_one_size(*pair) for pair in zip(tensor.shape, state.shape, strict=True)])
+    tag = tag_of(tensor)
+    number = 0 if tag is None else tag.number
+    return _size([_one_size(*pair, number) for pair in zip(tensor.shape, state.shape, strict=True)])
 
 
-def _one_size(size: int, virtual: int) -> Any:
-    """Return a size, as a private number if it depends on how many examples there are."""
+def _one_size(size: int, virtual: int, number: int) -> Any:
+    """Return a size, as a private number if it depends on how many examples there are in a pass."""
     if virtual and virtual % VIRTUAL == 0:
-        return BatchSize(size, virtual // VIRTUAL)
+        return BatchSize(size, virtual // VIRTUAL, number=number)
     return size if size == virtual else PrivateInteger(size)
 
 
