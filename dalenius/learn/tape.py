@@ -42,7 +42,7 @@ from dalenius.learn.dataflow import batch_length, reads
 from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.interpreter import ATOMS, Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
-from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
+from dalenius.learn.dataflow.kept_tensors import PrivateTensor, Runs, guard
 from dalenius.learn.dataflow.operations import MOST_POWER
 from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_mathematics import private_mathematics
@@ -175,7 +175,7 @@ class Tape(TorchFunctionMode):
         """The operation on private examples that raised an error, if any did."""
         self.vouched: set[type] = set()
         """Registered custom functions that private tensors came from."""
-        self.number, self._seed = 0, torch.initial_seed()
+        self._number, self._seed = 0, torch.initial_seed()
         self._sizes: set[int] = set()
         self._parts: dict[Tensor, list[Part]] = {}
         self._stands: dict[Tensor, Tensor] = {}
@@ -193,7 +193,7 @@ class Tape(TorchFunctionMode):
     def of(self, names: Mapping[Tensor, str]) -> Tape:
         """Return another tape for the same model, with other tensors for its parameters."""
         other = Tape(names)
-        other._analysis, other._writes, other.number = self._analysis, self._writes, self.number
+        other._analysis, other._writes, other._number = self._analysis, self._writes, self._number
         other.examples, other.rows, other.looping = self.examples, self.rows, self.looping
         other.gain = self.gain
         other._seed, other.vouched = self._seed, self.vouched
@@ -206,6 +206,11 @@ class Tape(TorchFunctionMode):
         self._ids = frozenset(map(id, names))
 
     # Passes.
+
+    @property
+    def number(self) -> int:
+        """The number of the pass that tensors and sizes are tagged with at present."""
+        return self._number
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -277,13 +282,14 @@ class Tape(TorchFunctionMode):
         """Begin a pass over a chunk of so many examples, in so many rows."""
         self.drop()
         self.examples, self.rows, self.gain = examples, rows, 1.0
-        self.number = Pass.number = next(_NUMBERS)
+        self._number = Pass.number = next(_NUMBERS)
         self._seed = torch.initial_seed()
         self._writes.forget_freed()
         self._live = [known for known in self._live if known() is not None]
 
     def guard(self) -> None:
         """Let private tensors that outlive a loop stay private where nothing is watched."""
+        runs = Runs((ref(self),))
         with torch._C.DisableTorchFunction():
             for known in self._live:
                 tensor = known()
@@ -292,10 +298,10 @@ class Tape(TorchFunctionMode):
                     and id(tensor) not in self._ids
                     and _is_watched_state(self.state(tensor))
                 ):
-                    guard(tensor)
+                    guard(tensor, runs)
             for tensor in self._writes.tensors_left():
                 if id(tensor) not in self._ids and _is_watched_state(self.state(tensor)):
-                    guard(tensor)
+                    guard(tensor, runs)
         self._live = []
 
     def drop(self) -> None:
@@ -363,7 +369,7 @@ class Tape(TorchFunctionMode):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
         state = tag.state
-        if tag.number != self.number:
+        if tag.number != self._number:
             if state.kind in PRIVATE or is_long(state):
                 return State(MIXED, origin=_STALE)
             return state if state.kind == UNIFORM else None
@@ -417,7 +423,7 @@ class Tape(TorchFunctionMode):
         if state is None:
             put_tag(tensor, None)
         else:
-            put_tag(tensor, Tag(state, self.number, self._writes.clock))
+            put_tag(tensor, Tag(state, self._number, self._writes.clock))
             if state.kind in PRIVATE:
                 self._writes.hold(tensor)
             elif is_long(state) and not tensor._is_view():
@@ -435,7 +441,7 @@ class Tape(TorchFunctionMode):
         if state is None or tensor.layout is not torch.strided or state.power:
             return False
         writes = self._writes
-        setattr(tensor, STATE, Tag(state, self.number, writes.clock))
+        setattr(tensor, STATE, Tag(state, self._number, writes.clock))
         if state.kind in PRIVATE:
             writes.hold_storage(tensor.untyped_storage())
             if self.looping:
@@ -465,7 +471,7 @@ class Tape(TorchFunctionMode):
             if result is not NotImplemented:
                 return result
         if _of_types(args, kwargs, _SIZES):
-            args, kwargs = present_sizes(args, self.number), present_sizes(kwargs, self.number)
+            args, kwargs = present_sizes(args, self._number), present_sizes(kwargs, self._number)
         tensors = found_in(args, kwargs)
         if self.looping:
             self._check_arguments(func, types, args, kwargs, tensors)
@@ -549,7 +555,7 @@ class Tape(TorchFunctionMode):
         Returns:
             An error to raise in its place, without private values and sizes; None where it has none.
         """
-        self.failed = self.failed or f"{_name(func)}{user_line()}"
+        self.note_failure(f"{_name(func)}{user_line()}")
         if not self.looping:
             return None
         if isinstance(error, IndexError):
@@ -597,7 +603,7 @@ class Tape(TorchFunctionMode):
             kind = type(value)
             if kind is Tensor:
                 tag: Tag | None = getattr(value, STATE, None)
-                if tag is None or tag.number != self.number or tag.state.kind != AXIS:
+                if tag is None or tag.number != self._number or tag.state.kind != AXIS:
                     return NotImplemented
                 if value.requires_grad and not _is_followed_back(value):
                     return NotImplemented
@@ -781,9 +787,9 @@ class Tape(TorchFunctionMode):
         tags = [tag for tensor in found_in(args, kwargs) if (tag := tag_of(tensor)) is not None]
         numbers = {tag.number for tag in tags}
         numbers |= {value.number for value in _flat(args, kwargs) if type(value) is BatchSize}
-        if self.number in numbers:
+        if self._number in numbers:
             return True
-        others = {tape.number for tape in _OPEN if tape is not self}
+        others = {tape._number for tape in _OPEN if tape is not self}
         return _OPEN[-1] is self and not numbers & others
 
     def _is_advanced(self, generator: Any) -> bool:
@@ -875,7 +881,7 @@ class Tape(TorchFunctionMode):
 
     def call(self, func: Function, args: tuple[Any, ...]) -> Any:
         """Run a function that is not one of torch's, by its rule where a parameter meets examples."""
-        args = present_sizes(args, self.number)
+        args = present_sizes(args, self._number)
         pairs = ((tensor, self.state(tensor)) for tensor in found_in(args, {}))
         states = {id(tensor): state for tensor, state in pairs if state is not None}
         return self._run(func, args, {}, states, self._weights(args, {}))
@@ -1397,6 +1403,10 @@ class Tape(TorchFunctionMode):
         for parameter, name in self.names.items():
             if parameter._backward_hooks:
                 raise _hooked(name)
+
+    def note_failure(self, name: str) -> None:
+        """Note what failed on private examples first, as the beginning of a sentence."""
+        self.failed = self.failed or name
 
     def check_failures(self) -> None:
         """Refuse to go on after an operation failed: whether it fails depends on the examples it is given."""

@@ -480,9 +480,12 @@ class BatchSize(PrivateInteger):
         if isinstance(other, BatchSize):
             return function(self.ratio, other.ratio) if self.number == other.number else None
         # A batch has two examples or more, and at most any number.
-        if isinstance(other, int) and other < 2 * self.ratio:
-            return function(2 * self.ratio, other)
-        return None
+        least = 2 * self.ratio
+        if not isinstance(other, int) or self.ratio < 0 or other > least:
+            return None
+        if other < least:
+            return function(least, other)
+        return function is operator.ge if function in (operator.lt, operator.ge) else None
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:
