@@ -36,6 +36,7 @@ from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import DaleniusError, NotSound
 from dalenius.learn import criteria
+from dalenius.learn.arguments import admitted, foreign, is_foreign
 from dalenius.learn.checkpointing import direct_checkpoints, kept_activations, saved_elsewhere
 from dalenius.learn.custom_functions import REGISTERED, guarded_functions
 from dalenius.learn.dataflow import batch_length, reads
@@ -74,6 +75,7 @@ from dalenius.learn.dataflow.states import (
     put_tag,
     tag_of,
 )
+from dalenius.learn.dataflow.warning_records import are_recorded, quiet_warnings
 from dalenius.learn.index_range import CRITERIA, LOOKUPS, with_valid_indices
 from dalenius.learn.layers import Layers
 from dalenius.learn.lookups import united
@@ -83,7 +85,6 @@ from dalenius.learn.marks import (
     derived,
     found_in,
     note_ragged,
-    other_sequence,
     ragged,
     replaced,
     tensors_in,
@@ -93,6 +94,7 @@ from dalenius.learn.parts import HALF, Part, Whole
 from dalenius.learn.random_state import watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
+from dalenius.learn.written_memory import check_memory, check_out, check_replaced, check_spread, guard_replacement
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
@@ -226,6 +228,7 @@ class Tape(TorchFunctionMode):
             finally:
                 del _OPEN[len(_OPEN) - 1 - _OPEN[::-1].index(self)]
             return
+        guard_replacement(_is_watched)
         _OPEN.append(self)
         self.__enter__()
         try:
@@ -378,6 +381,8 @@ class Tape(TorchFunctionMode):
         if state.kind not in PRIVATE and self._writes.holds(tensor):
             # Its memory was replaced, as by set_(), which is no function that passes through here.
             return State(MIXED, origin=_ALIAS)
+        if self._writes.has_length(tensor) and not (is_long(state) or state.kind in PRIVATE):
+            return State(MIXED, origin=_SIZED_ALIAS)
         if state.kind == UNIFORM and not is_long(state) and state.shape not in (None, tensor.shape):
             # Replaced by public memory of another size.
             return None
@@ -463,18 +468,23 @@ class Tape(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.paused or not _OPEN:
             return _call(func, args, kwargs)
-        if len(_OPEN) > 1 or _OPEN[0] is not self:
-            if not self._owns(args, kwargs):
-                return _call(func, args, kwargs)
-        elif traits_of(func).quick:
+        several = len(_OPEN) > 1 or _OPEN[0] is not self
+        if not several and traits_of(func).quick:
             result = self._run_quickly(func, args, kwargs)
             if result is not NotImplemented:
                 return result
+        if self.looping:
+            if traits_of(func).foreign:
+                raise foreign(_name(func))
+            if func not in _HOOKS:
+                args, kwargs = admitted(_name(func), args, kwargs)
+        if several and not self._owns(args, kwargs):
+            return _call(func, args, kwargs)
         if _of_types(args, kwargs, _SIZES):
             args, kwargs = present_sizes(args, self._number), present_sizes(kwargs, self._number)
         tensors = found_in(args, kwargs)
         if self.looping:
-            self._check_arguments(func, types, args, kwargs, tensors)
+            self._check_arguments(types, tensors)
             if func == _GET_DATA:
                 # The same values; a write into them is counted, so that a backward pass finds it.
                 return self.__torch_function__(Tensor.detach, types, args)
@@ -501,22 +511,15 @@ class Tape(TorchFunctionMode):
             if known is not None and private and sys._getframe(1).f_globals["__name__"] in _TRANSFORMS:
                 raise _untransformed()
             return func(*args, **kwargs) if known is None else reads.measured(func, args, kwargs, known)
-        if func in self._followed:
-            result = self._followed[func](self, func, args, kwargs)
-            if result is not None:
-                return result
-        if private:
-            result = self._selecting(self, func, args, kwargs)
-            if result is not None:
-                return result
         if not torch.is_grad_enabled():
             weights = []
         if self.looping and not private:
             _check_public(func, trained=bool(weights))
         try:
-            if not states and not weights:
-                return self._public(func, args, kwargs)
-            return self._called(func, args, kwargs, states, weights, private)
+            if saved_elsewhere() is None and not are_recorded():
+                return self._by_rule(func, args, kwargs, states, weights, private)
+            with kept_activations(), quiet_warnings():
+                return self._by_rule(func, args, kwargs, states, weights, private)
         except DaleniusError:
             raise
         except Exception as error:
@@ -530,14 +533,8 @@ class Tape(TorchFunctionMode):
         raise failure
 
     @staticmethod
-    def _check_arguments(func: Function, types: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
-        """Refuse arguments whose entries are not seen, and code that runs beneath the functions of torch."""
-        other = other_sequence(args, kwargs)
-        if other:
-            raise NotSound(
-                f"{_name(func)} takes a {other}{user_line()}, and what is in it is not followed.",
-                remedy="Pass a list or a tuple.",
-            )
+    def _check_arguments(types: Any, tensors: list[Tensor]) -> None:
+        """Refuse tensors that are not followed, and modes that run beneath the functions of torch."""
         for kind in {*types, *map(type, tensors)}:
             check_class(kind)
         if any(tensor.is_nested for tensor in tensors):
@@ -643,7 +640,11 @@ class Tape(TorchFunctionMode):
                 return NotImplemented
             self._note(weights)
         try:
-            result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
+            if are_recorded():
+                with quiet_warnings():
+                    result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
+            else:
+                result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
         except DaleniusError:
             raise
         except Exception as error:
@@ -669,6 +670,37 @@ class Tape(TorchFunctionMode):
         else:
             self._follow_fully(func, args, kwargs, result, states)
         return result
+
+    def _by_rule(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+        private: bool,
+    ) -> Any:
+        """Run a function by the rule that it has as a whole, if it has one, or by those of its operators."""
+        replaces = traits_of(func).replaces
+        if self.looping and (replaces or kwargs.get("out") is not None):
+            sized = _sized(args, kwargs) or _numbered(args, kwargs)
+            watched = sized or any(map(_is_watched_state, states.values()))
+            if replaces:
+                check_replaced(watched)
+            elif watched:
+                after = () if sized else self._outcome(func, args, kwargs, states).results
+                check_out(_name(func), kwargs["out"], states, after)
+        if func in self._followed:
+            result = self._followed[func](self, func, args, kwargs)
+            if result is not None:
+                return result
+        if private:
+            result = self._selecting(self, func, args, kwargs)
+            if result is not None:
+                return result
+        if not states and not weights:
+            return self._public(func, args, kwargs)
+        return self._called(func, args, kwargs, states, weights, private)
 
     def _called(
         self,
@@ -709,15 +741,8 @@ class Tape(TorchFunctionMode):
             self._check_learned(func, args, kwargs, states)
         if private and (traits.writes or "out" in kwargs):
             for target in _targets(func, args, kwargs):
-                _check_memory(target, states.get(id(target)), _name(func))
-                if any(
-                    size > 1 and not step for size, step in zip(target.shape, target.stride(), strict=True)
-                ):
-                    raise NotSound(
-                        f"{_name(func)} writes private values into expanded memory{user_line()}, where one "
-                        "place belongs to many examples.",
-                        remedy="Write into a copy: tensor.clone().",
-                    )
+                check_memory(target, states.get(id(target)), _name(func))
+                check_spread(target, _name(func))
         if private and traits.mutates:
             raise NotSound(
                 f"{_name(func)} writes to tensors that it is given{user_line()}, and what it writes is not "
@@ -1176,7 +1201,7 @@ class Tape(TorchFunctionMode):
         self._noted.add(id(target))
         if private:
             operation = "An operation" if after is None or after.origin is None else after.origin.operation
-            _check_memory(target, before, operation)
+            check_memory(target, before, operation)
         # A place of a public tensor that is as long as the batch: the tensor now differs along the batch.
         part = not is_long(before) and self._writes.has_length(target)
         changed = before != after and (private or is_long(before))
@@ -1635,25 +1660,6 @@ def _length(tensor: Tensor) -> Any:
         return tensor.shape[0] if tensor.dim() else tensor.__len__()
 
 
-def _check_memory(target: Tensor, before: State | None, operation: str) -> None:
-    """Refuse to write private values where they can be read without being watched."""
-    if (before is None or before.kind not in PRIVATE) and _is_seen_elsewhere(target):
-        raise NotSound(
-            f"{operation} writes private values into memory that is shared with numpy, or with another "
-            f"process{user_line()}, where nothing is watched.",
-            remedy="Write into a copy: tensor.clone().",
-        )
-
-
-def _is_seen_elsewhere(tensor: Tensor) -> bool:
-    """Return whether the memory of a tensor belongs to an array of numpy as well, or to several processes."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        return False
-    with torch._C.DisableTorchFunction():
-        storage = tensor.untyped_storage()
-        return not storage.resizable() or storage.is_shared()
-
-
 def _withdraw(tape: Tape) -> None:
     """Take a mode off the stack, wherever it is."""
     above = []
@@ -1850,6 +1856,10 @@ class Traits(NamedTuple):
     """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
     takes_indices: bool
     """Whether it fails on tokens or labels that are out of range (`index_range`)."""
+    foreign: bool
+    """Whether it is code of the user's, which torch was handed as one of its own functions (`arguments`)."""
+    replaces: bool
+    """Whether it gives a tensor other memory, beside what is known of it."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1869,8 +1879,11 @@ def traits_of(func: Function) -> Traits:
         special = _special_name(func)
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
         indices = func in CRITERIA or func in LOOKUPS
-        quick = not odd and not mutates and not indices and _is_quick(func, special)
-        known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick, indices)
+        unknown = is_foreign(func)
+        quick = not (odd or mutates or indices or unknown) and _is_quick(func, special)
+        known = _TRAITS[func] = Traits(
+            mutates, writes, odd, special, quick, indices, unknown, _name(func).split(".")[0] == "set_"
+        )
     return known
 
 
