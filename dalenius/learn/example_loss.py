@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dis
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ from dalenius.learn.quiet import PYTHON, SEEDS, kept_generators, seed_generators
 from dalenius.learn.random_state import closed_generator
 from dalenius.learn.replacing import check_modules
 from dalenius.learn.tape import Tape
+from dalenius.learn.torch_settings import torch_settings
 
 LossFunction = Callable[[nn.Module, Any], Tensor]
 """From a model and one example to a loss: a tensor with one number."""
@@ -86,8 +87,8 @@ class ExampleLoss:
     how = "examples are independent by construction: each loss was computed from one example"
     """For receipts."""
     assumptions = (
-        "the function of private.loss keeps no state in Python between calls and takes no values out of "
-        "torch by text, files or shared memory",
+        "the function of private.loss keeps no state in Python, or in settings of torch, between calls and "
+        "takes no values out of torch by text, files or shared memory",
         "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""
@@ -203,15 +204,11 @@ class ExampleLoss:
     def _apart(self, batch: Any, leaves: list[Tensor], rows: int) -> tuple[Tensor, Mapping[Tensor, Part]]:
         """Run one example after the other, each with random numbers of its own."""
         with kept_generators(PYTHON):
-            before = plain_attributes(self._model.inner.modules())
-            output = self._one_by_one(batch, leaves, rows)
-            if plain_attributes(self._model.inner.modules()) != before:
-                raise NotSound(
-                    "The model counted, or kept another plain value, while the losses of examples were "
-                    "computed one after the other: a later example would see how many came before it.",
-                    remedy="Count in the loop, where private.steps has grown, and keep nothing in forward.",
-                )
-        return output
+            return self._one_by_one(batch, leaves, rows)
+
+    def _left(self) -> tuple[Hashable, ...]:
+        """Return the plain values that a loss may leave behind for the next example."""
+        return plain_attributes(self._model.inner.modules()), torch_settings()
 
     def _one_by_one(
         self, batch: Any, leaves: list[Tensor], rows: int
@@ -220,11 +217,19 @@ class ExampleLoss:
         shares: dict[Tensor, Tensor] = {}
         losses = []
         earlier: dict[int, StorageWeakRef] = {}
+        before = self._left()
         for i in range(rows):
             calls = self._calls(leaves, None, 1, earlier)
             # Otherwise the numbers of an example would follow from how many examples came before it.
             seed_generators(int(torch.randint(SEEDS, ())), PYTHON)
             loss = self._loss(calls, batch, [item[i].clone() for item in leaves])
+            if self._left() != before:
+                raise NotSound(
+                    "The model counted, kept another plain value, or changed a setting of torch, while "
+                    "losses were computed one after the other: a later example would see how many came "
+                    "before it.",
+                    remedy="Count in the loop, where private.steps has grown, and keep nothing in forward.",
+                )
             _check_trained(loss)
             check_custom(loss)
             (loss if weights is None else loss * weights[i]).backward()

@@ -195,9 +195,10 @@ def _pickled(value: Any) -> bytes:
 
 def _changed(names: list[str], how: str) -> NotSound:
     return NotSound(
-        f"{' and '.join(names[:3])} {how}, and not by the optimizer: what follows the data in any other way "
-        "carries them out without noise.",
-        remedy="Use modules that keep nothing of what they see, or keep these in evaluation mode.",
+        f"{' and '.join(names[:3])} {how}, and not by the optimizer: whether they follow private rows is not "
+        "established, and they have no noise.",
+        remedy="Use modules that keep nothing of what they see. Keep these in evaluation mode, as the "
+        "vectors of spectral_norm, or register them before training.",
     )
 
 

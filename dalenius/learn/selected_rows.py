@@ -518,7 +518,9 @@ def follow(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, 
         return None
     if not _is_current(tape, selection):
         return None
-    if func.__name__.strip("_") == "squeeze" and not _keeps_rows(args, kwargs):
+    if func.__name__.split(".")[0] in ("squeeze", "squeeze_", "squeeze_copy") and not _keeps_rows(
+        args, kwargs
+    ):
         # The number of dimensions of what torch returns depends on how many rows were selected.
         return None
     if any(map(_is_private, (*args, *kwargs.values()))):

@@ -141,7 +141,12 @@ KNOWN = frozenset(
     )
 )
 """Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
-_ERRORS = RuntimeError, ValueError, TypeError
+_ERRORS: tuple[type[Exception], ...] = (
+    vars(torch.linalg)["LinAlgError"],
+    RuntimeError,
+    ValueError,
+    TypeError,
+)
 """Errors of torch whose texts may tell the size of a batch."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
@@ -561,8 +566,7 @@ class Tape(TorchFunctionMode):
                 "shown. Check labels and indices before they are data."
             )
         text = re.sub(r"\d+", lambda number: "n" if lost else self._shown(number[0]), str(error))
-        kind = type(error) if type(error) is torch._C._LinAlgError else None
-        kind = kind or next((kind for kind in _ERRORS if isinstance(error, kind)), None)
+        kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
         return None if kind is None or text == str(error) else kind(text)
 
     def _shown(self, digits: str) -> str:

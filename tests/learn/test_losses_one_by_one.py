@@ -135,3 +135,53 @@ def test_a_saved_run_is_resumed_beside_an_open_loop(tmp_path: Path) -> None:
     second.save(path)
     second.close()
     assert Private.resume(path, *run(), rows, **settings).steps == 2
+
+
+def other_type(model: Any, example: Any) -> Tensor:
+    """A loss that takes single precision and double precision in turn."""
+    single = torch.get_default_dtype() == torch.float32
+    torch.set_default_dtype(torch.float64 if single else torch.float32)
+    memory = torch.zeros(1, dtype=torch.float32)
+    memory[0] = functional.cross_entropy(model(example[0]), example[1]) * (1 if single else -1)
+    return memory[0]
+
+
+def other_gradients(model: Any, example: Any) -> Tensor:
+    """A loss that switches anomaly detection on and off."""
+    torch.autograd.set_detect_anomaly(not torch.is_anomaly_enabled())
+    return written_in_place(model, example) * (1 if torch.is_anomaly_enabled() else -1)
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("function", [other_type, other_gradients])
+def test_a_setting_that_is_flipped_from_example_to_example_is_refused(function: Function) -> None:
+    """The number of examples is even, so that all settings are what they were at the end."""
+    try:
+        with pytest.raises(NotSound, match="setting of torch"):
+            learned(function, data(ROWS))
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.autograd.set_detect_anomaly(False)
+
+
+def test_an_attribute_that_is_flipped_from_example_to_example_is_refused() -> None:
+    class Turning(nn.Linear):
+        turned = False
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.turned = not self.turned
+            return super().forward(x) * (1 if self.turned else -1)
+
+    with pytest.raises(NotSound, match="plain value"):
+        learned(written_in_place, data(ROWS), Turning(5, 3))
+
+
+def test_constants_that_are_built_at_the_first_example_are_accepted() -> None:
+    constants: dict[str, Tensor] = {}
+
+    def scaled(model: Any, example: Any) -> Tensor:
+        if "scale" not in constants:
+            constants["scale"] = torch.linspace(0, 1, 5)
+        return written_in_place(model, (example[0] * constants["scale"], example[1]))
+
+    assert not learned(scaled, data(ROWS))

@@ -337,3 +337,12 @@ def test_words_of_a_gpu_are_cut_into_buckets_of_one_type() -> None:
     given = [torch.zeros(5), torch.zeros(1 << 23), torch.zeros(3, dtype=torch.bfloat16), torch.zeros(2)]
     sizes = [[part.numel() for part in bucket] for bucket in _buckets(given)]
     assert sizes == [[5], [1 << 23], [2], [3]]
+
+
+def test_spectral_normalization_is_accepted_in_evaluation_mode() -> None:
+    """In training its vectors move with the weights, which the remedy names."""
+    layers = [nn.utils.parametrizations.spectral_norm(nn.Linear(5, 3)) for _ in range(2)]
+    with pytest.raises(NotSound, match="not by the optimizer") as caught:
+        made(run(layers[0]))
+    assert "spectral_norm" in str(caught.value.remedy)
+    made(run(layers[1].eval()))

@@ -37,6 +37,7 @@ REFUSED: dict[str, Callable[[Tensor], Any]] = {
     "covariance of selected rows": lambda x: torch.cov(x[x[:, 0] > 1.2]),
     "correlation of selected rows": lambda x: torch.corrcoef(x[x[:, 0] > 1.2]),
     "covariance of a private size": lambda x: torch.cov(torch.ones(x.shape[0] - 8, 3)),
+    "squeezed by an operator": lambda x: torch.ops.aten.squeeze.default(x[x[:, 0] > 1.2]),
     "tensordot by a private number": lambda x: torch.tensordot(SQUARE, SQUARE, dims=count(x).item()),
     "tensordot by a private tensor": lambda x: torch.tensordot(SQUARE, SQUARE, dims=count(x).clamp(max=2)),
     "tensordot over private dimensions": lambda x: torch.tensordot(

@@ -109,6 +109,25 @@ def test_a_change_in_place_is_followed() -> None:
     )
 
 
+def test_functions_with_several_results_are_followed() -> None:
+    def selected(x: Tensor, out: Tensor, y: Tensor) -> Tensor:
+        chosen = (y > 0).nonzero(as_tuple=True)[0]
+        values, places = out[chosen].max(1)
+        first, *others = out.index_select(0, chosen).unbind(1)
+        norms = out[chosen].view(-1, 3, 1).square().sum((1, 2))
+        return (values * first.exp() + norms + others[0] * places).sum() / ROWS
+
+    def masked(x: Tensor, out: Tensor, y: Tensor) -> Tensor:
+        values, places = out.max(1)
+        terms = values * out[:, 0].exp() + out.square().sum(1) + out[:, 1] * places
+        return (terms * (y > 0)).sum() / ROWS
+
+    rows = data(ROWS)
+    torch.testing.assert_close(
+        clipped_sum(by_rows(selected), rows), clipped_sum(by_rows(masked), rows), rtol=1e-6, atol=1e-9
+    )
+
+
 def test_rows_of_an_earlier_state_of_a_mask_are_not_taken_for_those_of_a_later_one() -> None:
     def rewritten(x: Tensor, out: Tensor, y: Tensor) -> Tensor:
         chosen = x[:, 0] > 0

@@ -48,6 +48,11 @@ def _dirichlet(concentration: Tensor, generator: torch.Generator | None = None) 
     return draws / draws.sum(-1, keepdim=True)
 
 
+def _distances(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+    """Every entry is a distance of a row of the first tensor and a row of the second one."""
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs().sum(-1).sqrt()
+
+
 def _binomial(count: Tensor, prob: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Every entry is a draw by itself."""
     return torch.poisson(count * prob)
@@ -85,6 +90,7 @@ EQUIVALENTS: dict[Function, Function] = {
     functional.ctc_loss: _ctc,
     torch._sample_dirichlet: _dirichlet,
     torch.binomial: _binomial,
+    **{home.cdist: _distances for home in (torch, torch._VF)},
     Tensor.cpu: _on_device,
     Tensor.cuda: _on_device,
     Tensor.to: _on_device,

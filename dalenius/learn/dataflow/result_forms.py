@@ -28,7 +28,7 @@ _RANKED = frozenset(
 """Functions whose results have a number of dimensions that depends on numbers they are given."""
 _RESHAPED = frozenset(("squeeze", "squeeze_", "flatten"))
 """Functions whose results have a number of dimensions that depends on further tensors they are given."""
-_SQUEEZED = frozenset(("squeeze", "squeeze_", "cov", "corrcoef"))
+_SQUEEZED = frozenset(("squeeze", "squeeze_", "squeeze_copy", "cov", "corrcoef"))
 """Functions whose results lose dimensions of size 1."""
 
 
@@ -87,7 +87,8 @@ def check_rank(name: str, args: Any, kwargs: Any, known: Mapping[int, State], re
         known: The states of tensors among them that are not public, by identity.
         reads_values: Whether it reads values of a tensor for a size, a dimension or an index.
     """
-    squeezed = name in _SQUEEZED and any(map(_has_private_size, known.values()))
+    # An operator of torch.ops has the name of its overload after a dot.
+    squeezed = name.split(".")[0] in _SQUEEZED and any(map(_has_private_size, known.values()))
     beside = args[2:] if name == "tensordot" else args[1:]
     options = {key: value for key, value in kwargs.items() if name != "tensordot" or key == "dims"}
     taken = name in _RESHAPED | {"tensordot"} and any(

@@ -138,6 +138,17 @@ def weight_normed() -> nn.Module:
     return nn.Sequential(first, nn.Tanh(), second)
 
 
+class Prototypes(nn.Module):
+    """Distances to learned points, as in clustering."""
+
+    def __init__(self, p: float = 2.0) -> None:
+        super().__init__()
+        self.inner, self.points, self.p = nn.Linear(12, 6), drawn(3, 6), p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return -torch.cdist(torch.tanh(self.inner(x)), self.points, p=self.p)
+
+
 VECTORS = given(features(12), integers(3))
 UNUSED = ("raw", "spare.weight", "spare.bias", "discarded.weight", "discarded.bias")
 
@@ -152,4 +163,6 @@ ARCHITECTURES = (
     Architecture("parameter collections", Collections, VECTORS, classification),
     Architecture("unused parameters", Unused, VECTORS, classification, unused=UNUSED),
     Architecture("weight normalization", weight_normed, VECTORS, classification),
+    Architecture("prototypes", Prototypes, VECTORS, classification),
+    Architecture("prototypes, in the 1-norm", lambda: Prototypes(1.0), VECTORS, classification),
 )
