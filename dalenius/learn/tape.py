@@ -94,7 +94,13 @@ from dalenius.learn.parts import HALF, Part, Whole
 from dalenius.learn.random_state import watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
-from dalenius.learn.written_memory import check_memory, check_out, check_replaced, check_spread, guard_replacement
+from dalenius.learn.written_memory import (
+    check_memory,
+    check_out,
+    check_replaced,
+    check_spread,
+    guard_replacement,
+)
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
@@ -148,6 +154,11 @@ _ERRORS: tuple[type[Exception], ...] = (
     TypeError,
 )
 """Errors of torch whose texts may tell the size of a batch."""
+_UNKNOWN = {
+    "": "is not known to keep examples apart",
+    "one_hot": "makes as many classes as the largest label of the batch says: pass num_classes=…",
+}
+"""Why a result is mixed of which nothing is known, by function."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
 _SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
@@ -189,6 +200,8 @@ class Tape(TorchFunctionMode):
         self._analysis, self._writes = Analysis(), Writes()
         self._live: list[ref[Tensor]] = []
         self._generators: list[Any] = []
+        self._opening: list[Function] = []
+        """Functions of torch whose parts are followed at present."""
         self._draws = 0
         """How often random numbers were drawn whose number may be private."""
         self._noted: set[int] = set()
@@ -976,8 +989,14 @@ class Tape(TorchFunctionMode):
         """Run a function in which a parameter meets examples."""
         from dalenius.learn.anything import anything
 
-        if func not in self._rules and isinstance(func, FunctionType) and _UNSEEN & set(func.__globals__):
-            return self._open(func)(*args, **kwargs)
+        opened = func not in self._opening and isinstance(func, FunctionType)
+        if func not in self._rules and opened and _UNSEEN & set(func.__globals__):
+            # A function of torch that hands itself to this mode once more, as meshgrid does, is run as a whole.
+            self._opening.append(func)
+            try:
+                return self._open(func)(*args, **kwargs)
+            finally:
+                self._opening.remove(func)
         self._check_meeting(weights, func, states)
         rule = self._rules.get(func, anything)
         self._note(weights)
@@ -1326,7 +1345,7 @@ class Tape(TorchFunctionMode):
                 remedy="Work on the batch as a whole: every operation of torch does so example by example.",
             )
         if len(states) != len(results):
-            failed = origin(outcome.failed or _name(func), "is not known to keep examples apart")
+            failed = origin(outcome.failed or _name(func), _UNKNOWN.get(_name(func), _UNKNOWN[""]))
             lost = absorbed or State(MIXED, origin=failed)
             if _name(func) in CUTS and any(state.kind in PRIVATE for state in known.values()):
                 check_count(_name(func), args, kwargs, lost)

@@ -12,6 +12,7 @@ tensors without asking them first (`torch.tensor`, DLPack) find nothing private 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from weakref import ref
@@ -25,10 +26,12 @@ from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber, plain, whole_sizes
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.dataflow.result_forms import check_rank, check_structure
-from dalenius.learn.dataflow.states import MIXED, PLAIN_CLASSES, SELECTED, State, Tag, mixed, put_tag, tag_of
+from dalenius.learn.dataflow.states import MIXED, PLAIN_CLASSES, VIRTUAL, State, Tag, mixed, put_tag, tag_of
 from dalenius.learn.dataflow.warning_records import quiet_warnings
 
 _VALUES, _RUNS = "_dalenius_values", "_dalenius_runs"
+_NUMBERS = itertools.count(-1, -1)
+"""Numbers in place of that of a pass: results that were computed after it are of none."""
 _JOINED = frozenset(("cat", "concat", "concatenate"))
 _ATTRIBUTES = frozenset(("dtype", "device", "layout", "requires_grad", "is_leaf", "ndim", "names"))
 _CUT_NAMES = "unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk __iter__"
@@ -122,7 +125,7 @@ def _computed(func: Any, args: tuple[Any, ...], given: dict[str, Any], runs: Run
     shape = _shape(name, args, given, known)
     for tensor in _tensors(result):
         state = mixed(name, "uses private values of an earlier loop")._replace(shape=shape)
-        put_tag(tensor, Tag(state, 0, 0))
+        put_tag(tensor, Tag(state, next(_NUMBERS), 0))
         guard(tensor, runs)
     return result
 
@@ -134,20 +137,24 @@ def _lost(state: State) -> State:
 
 def _shape(name: str, args: Any, given: Any, known: Mapping[int, State]) -> tuple[int, ...] | None:
     """Return which sizes of a result are public, if that is known: of joined batches, those of each."""
-    tensors = list(_tensors((args, given)))
-    shapes = {state.shape[1:] for state in known.values() if state.shape}
-    if name not in _JOINED or given.get("dim") or len(args) != 1 or len(known) != len(tensors):
+    if name not in _JOINED or given or len(args) != 1:
         return None
-    if len(shapes) != 1 or any(not state.shape for state in known.values()):
+    states = [known.get(id(tensor)) for tensor in _tensors(args)]
+    shapes = {() if state is None or state.shape is None else state.shape for state in states}
+    rests = {shape[1:] for shape in shapes}
+    if len(rests) != 1 or any(not shape or not shape[0] or shape[0] % VIRTUAL for shape in shapes):
         return None
-    return (SELECTED, *shapes.pop())
+    # As many rows as there are in all batches: a size of its own, and two at least.
+    return (VIRTUAL, *rests.pop())
 
 
 def _withheld(func: Any, error: Exception, runs: Runs) -> Exception:
     """Return an error that tells nothing of private values, and note it: no step of their runs follows."""
     for run in runs.alive():
         run.note_failure(f"{_name(func)}{user_line()}")
-    kind = next((kind for kind in (IndexError, ValueError, TypeError) if isinstance(error, kind)), RuntimeError)
+    kind = next(
+        (kind for kind in (IndexError, ValueError, TypeError) if isinstance(error, kind)), RuntimeError
+    )
     return kind(
         f"{_name(func)} failed on private values of an earlier loop{user_line()}. Why is private, and not shown."
     )

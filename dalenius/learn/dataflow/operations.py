@@ -123,6 +123,8 @@ class Operation:
             state = state if kept else State(VARIED)
         if state is not None and state.kind == AXIS and long > 1:
             state = mixed(self.name, "has an entry for every pair of examples")
+        if state is not None and state.kind == AXIS and not long and tensor.numel():
+            state = mixed(self.name, "has no entry for every example")
         if state is not None and (state.power or state.kind == TOTAL):
             state = self._linear(tensor, state)
         if state is None:
@@ -139,7 +141,9 @@ class Operation:
         bits = self["rounding_mode"] is not None or ("view" in self.name and self["dtype"] is not None)
         whole = not (tensor.is_floating_point() or tensor.is_complex())
         if bits or (whole and (state.power or any(map(torch.is_floating_point, self.tensors)))):
-            return mixed(self.name, "rounds sums over examples, or values that the size of the batch has scaled")
+            return mixed(
+                self.name, "rounds sums over examples, or values that the size of the batch has scaled"
+            )
         if abs(state.power) > MOST_POWER:
             return mixed(self.name, "multiplies or divides by the size of the batch over and over")
         return state
