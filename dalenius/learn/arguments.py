@@ -33,11 +33,17 @@ from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger, P
 from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.library_code import PREFIXES, is_library_class, is_library_function
 
-_ATOMS = frozenset(
-    (int, float, bool, str, complex, bytes, range, type(None), type(Ellipsis), Tensor, nn.Parameter)
-    + (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Generator)
-    + (BatchSize, PrivateInteger, PrivateNumber)
+_OF_PYTHON = int, float, bool, str, complex, bytes, range, type(None), type(Ellipsis)
+_OF_TORCH = (
+    Tensor,
+    nn.Parameter,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    torch.Generator,
 )
+_ATOMS = frozenset((Tensor, nn.Parameter, *_OF_PYTHON, *_OF_TORCH, BatchSize, PrivateInteger, PrivateNumber))
 """Types of arguments that run no code of the user's, whatever their value is."""
 _LISTS = frozenset((tuple, list, torch.Size))
 _DICTS = frozenset((dict, OrderedDict, defaultdict))

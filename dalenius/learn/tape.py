@@ -991,7 +991,7 @@ class Tape(TorchFunctionMode):
 
         opened = func not in self._opening and isinstance(func, FunctionType)
         if func not in self._rules and opened and _UNSEEN & set(func.__globals__):
-            # A function of torch that hands itself to this mode once more, as meshgrid does, is run as a whole.
+            # One that hands itself to this mode once more, as meshgrid does, is run as a whole then.
             self._opening.append(func)
             try:
                 return self._open(func)(*args, **kwargs)

@@ -19,7 +19,6 @@ from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.dataflow.states import PRIVATE, State
 from dalenius.learn.marks import tensors_in
 
-
 _SET = torch._C.TensorBase.set_
 
 
@@ -29,7 +28,7 @@ def guard_replacement(is_watched: Callable[[Tensor], bool]) -> None:
     No mode of torch sees `set_`. It is replaced once, and stays so: private tensors outlive their loops.
 
     Args:
-        is_watched: Whether a tensor is private, or as long as a batch, in the loop that is watched at present.
+        is_watched: Whether a tensor is private, or as long as a batch, in the loop at present.
     """
 
     def set_(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -46,11 +45,11 @@ def guard_replacement(is_watched: Callable[[Tensor], bool]) -> None:
 
 
 def check_replaced(private: bool) -> None:
-    """Refuse `x.set_(y)` where x or y is private, or as long as a batch: x would keep the state it had."""
+    """Refuse `x.set_(y)` where x or y is private, or as long as a batch: x would keep its state."""
     if private:
         raise NotSound(
-            f"set_() gives a tensor the memory of another one{user_line()}, and private examples, or as many "
-            "entries as there are, are in either: what is known of the tensor would be that of its old memory.",
+            f"set_() gives a tensor the memory of another one{user_line()}, and either is private, or as long "
+            "as the batch: what is known of the tensor would be that of its old memory.",
             remedy="Use the other tensor itself, or a copy of it.",
         )
 
@@ -73,8 +72,8 @@ def check_out(name: str, out: Any, before: Mapping[int, State], after: Sequence[
     )
     if not fits:
         raise NotSound(
-            f"{name} writes private values, or as many as there are examples, into out={user_line()}, which is "
-            "not known to be of their size: torch would resize it, and warn by that size.",
+            f"{name} writes private values, or as many as there are examples, into out={user_line()}, which "
+            "is not known to be of their size: torch would resize it, and warn by that size.",
             remedy="Leave out= away, or pass a tensor that was made by torch.empty_like(…) of the same size.",
         )
 
@@ -93,8 +92,8 @@ def check_spread(target: Tensor, operation: str) -> None:
     """Refuse to write private values into memory of which one place belongs to many examples."""
     if any(size > 1 and not step for size, step in zip(target.shape, target.stride(), strict=True)):
         raise NotSound(
-            f"{operation} writes private values into expanded memory{user_line()}, where one place belongs to "
-            "many examples.",
+            f"{operation} writes private values into expanded memory{user_line()}, where one place belongs "
+            "to many examples.",
             remedy="Write into a copy: tensor.clone().",
         )
 

@@ -1,4 +1,4 @@
-"""Code of the user's that torch, or this library, would run where nothing is watched: none of it sees a batch.
+"""Code of the user's that torch or this library would run where nothing is watched: it sees no batch.
 
 Also what a batch's own size, kept memory and errors would tell after the functions that met them.
 """
@@ -274,7 +274,8 @@ def test_sums_with_private_numbers_are_computed_by_plain_ones(number: Any) -> No
 
 def test_texts_of_private_numbers_do_not_fail() -> None:
     large = PrivateInteger(10) * 10**5000
-    texts = [f"{large}", "%f" % large, f"{BatchSize(1 << 21):c}", "%d" % PrivateNumber(float("nan"))]
+    decimal, whole = "%f", "%d"
+    texts = [f"{large}", f"{BatchSize(1 << 21):c}", decimal % large, whole % PrivateNumber(float("nan"))]
 
     assert all(texts)
 
@@ -323,10 +324,9 @@ def test_what_fails_on_private_tensors_after_the_loop_ends_the_run(call: Callabl
 
 
 def test_dimensions_of_a_selection_are_not_told_after_the_loop() -> None:
-    private = run()
-    decide(private, lambda *_: True)
-    for x, _ in run().loader:
-        break
+    kept: list[Tensor] = []
+    decide(run(), lambda x, _: kept.append(x) is None)
+    (x,) = kept
 
     assert torch.cat([x, x]).squeeze(1).dim() == 2
     with pytest.raises(NotSound):

@@ -152,11 +152,11 @@ def _withheld(func: Any, error: Exception, runs: Runs) -> Exception:
     """Return an error that tells nothing of private values, and note it: no step of their runs follows."""
     for run in runs.alive():
         run.note_failure(f"{_name(func)}{user_line()}")
-    kind = next(
-        (kind for kind in (IndexError, ValueError, TypeError) if isinstance(error, kind)), RuntimeError
-    )
+    kinds = IndexError, ValueError, TypeError
+    kind = next((kind for kind in kinds if isinstance(error, kind)), RuntimeError)
     return kind(
-        f"{_name(func)} failed on private values of an earlier loop{user_line()}. Why is private, and not shown."
+        f"{_name(func)} failed on private values of an earlier loop{user_line()}. Why is private, and is not "
+        "shown."
     )
 
 
