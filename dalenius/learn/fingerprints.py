@@ -71,7 +71,9 @@ def _flat(tensor: Tensor) -> Tensor:
     """Return the entries of a tensor in order, whatever methods were set on the tensor itself."""
     dense = Tensor.detach(tensor)
     dense = dense if dense.layout is torch.strided else dense.to_dense()
-    return dense.resolve_conj().resolve_neg().contiguous().view(-1)
+    entries = dense.resolve_conj().resolve_neg().contiguous()
+    # A single entry is contiguous whatever its stride is, and keeps it in a view.
+    return entries.as_strided((entries.numel(),), (1,))
 
 
 def _buckets(tensors: Iterable[Tensor]) -> Iterator[list[Tensor]]:

@@ -306,7 +306,7 @@ class Watched(nn.Module):
         Args:
             name: What failed, as the beginning of a sentence.
         """
-        self._tape.failed = self._tape.failed or name
+        self._tape.note_failure(name)
 
     def unwatched(self) -> AbstractContextManager[None]:
         """Leave what is called inside alone."""

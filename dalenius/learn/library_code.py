@@ -29,7 +29,7 @@ def is_library_function(function: Any) -> bool:
         function = getattr(function, "__func__", function)
         name = str(getattr(function, "__globals__", {}).get("__name__", ""))
         wrapped = getattr(function, "__wrapped__", None)
-        if not name.startswith(PREFIXES) and not (name in WRAPPING and wrapped is not None):
+        if not f"{name}.".startswith(PREFIXES) and not (name in WRAPPING and wrapped is not None):
             return False
         function = wrapped
     return True

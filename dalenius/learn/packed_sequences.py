@@ -36,6 +36,7 @@ from dalenius.learn.dataflow.provenance import user_line
 from dalenius.learn.dataflow.states import (
     COPIES,
     MIXED,
+    SELECTED,
     TOTAL,
     UNIFORM,
     VIRTUAL,
@@ -137,7 +138,9 @@ def _packed(tape: Tape, fact: Packed) -> tuple[Tensor, Tensor]:
     time = fact.source.shape[1 if fact.batch_first else 0]
     sizes = functional.pad(sizes, (0, time - sizes.shape[0]))
     state = mixed("pack_padded_sequence", "puts the words of all examples together")
-    tape.give_state(data, state)
+    source = tape.state(fact.source)
+    features = None if source is None or source.shape is None else (SELECTED, *source.shape[2:])
+    tape.give_state(data, state._replace(shape=features))
     tape.give_state(sizes, state._replace(shape=(time,)))
     return note(data, fact), note(sizes, Sizes(fact.order))
 
@@ -148,7 +151,8 @@ def _first(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, 
         return ORDERED[func](tape, func, args, kwargs)
     # Every row has at least one word. Torch compares its size as an int, which no size of a batch is taken to
     # equal if it is below 2; a private loop has no such batch.
-    return BatchSize(tape.rows, tape.rows // max(tape.examples, 1) or 1) if tape.rows > 1 else tape.rows
+    each = tape.rows // max(tape.examples, 1) or 1
+    return BatchSize(tape.rows, each, number=tape.number) if tape.rows > 1 else tape.rows
 
 
 def _recurrent(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

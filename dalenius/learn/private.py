@@ -90,8 +90,8 @@ WHOLE = 10**12
 CHECKED = "examples are independent, as checked by data flow from each batch to its backward pass"
 ASSUMPTIONS: tuple[str, ...] = (
     "all private data of the loop come from private.loader",
-    "values read out of torch, such as printed losses, change nothing in the training by way of files, texts "
-    "or plain numbers made of them",
+    "values read out of torch, such as printed losses, change nothing in the training by way of files, "
+    "texts, warnings or plain numbers made of them",
     "all that is done with private tensors is done by functions of torch in the thread of the loop: not by "
     "other threads, by extensions that torch does not see, or by memory shared with other libraries",
     "no private tensor is given to internal functions of torch (names that begin with an underscore) or to "

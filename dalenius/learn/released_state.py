@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
 
@@ -52,6 +53,8 @@ class ReleasedState:
         average: The average of the weights that is kept, if any.
         key: The key of the run.
         is_private: Whether a tensor depends on private examples, by data flow.
+        watched: Returns a context in which code of the user's is watched. Hooks on the state, and methods
+            that give more of it, may look at the batch.
     """
 
     def __init__(
@@ -62,8 +65,9 @@ class ReleasedState:
         average: Average | None,
         key: StreamKey,
         is_private: Callable[[Tensor], bool] = lambda _: False,
+        watched: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._is_private = is_private
+        self._is_private, self._watched = is_private, watched
         self._model, self._optimizer, self._average = model, optimizer, average
         self._prints = Fingerprints(key)
         self._names = dict(trained)
@@ -112,13 +116,19 @@ class ReleasedState:
 
     def _mark(self, state: Mapping[str, Any], names: list[str]) -> None:
         """Note that the memory of these values may be private, so that no other run begins with it."""
-        known = {**dict(self._model.named_buffers()), **state}
+        known = {**self._buffers(), **state}
         for value in (known.get(name) for name in names):
             if isinstance(value, Tensor):
                 note_written(local(value))
 
     def _state(self) -> dict[str, Any]:
-        return dict(resharded(self._model).state_dict(keep_vars=True))
+        model = resharded(self._model)
+        with self._watched():
+            return dict(model.state_dict(keep_vars=True))
+
+    def _buffers(self) -> dict[str, Tensor]:
+        with self._watched():
+            return dict(self._model.named_buffers())
 
     def _parted(self, state: Mapping[str, Any]) -> tuple[set[str], dict[str, Form]]:
         """Return the names of trained parameters, and the form of all else, unpublished buffers included.
@@ -128,7 +138,7 @@ class ReleasedState:
         places = {_place(parameter) for parameter in self._names} - {None}
         trained: set[str] = set()
         settled: dict[str, Form] = {}
-        values = {**dict(self._model.named_buffers()), **state}
+        values = {**self._buffers(), **state}
         # Values of other types run code of their own, before bits of tensors are read.
         for name, value in sorted(values.items(), key=lambda pair: isinstance(pair[1], Tensor)):
             if isinstance(value, PrivateTensor):
@@ -145,7 +155,9 @@ class ReleasedState:
 
     def _form(self, value: Any) -> Form:
         if not isinstance(value, Tensor):
-            return ("a value", blake2b(_pickled(value)).hexdigest())
+            with self._watched():
+                content = _pickled(value)
+            return ("a value", blake2b(content).hexdigest())
         prints = self._prints.of([local(value)])
         return (
             str(value.dtype),

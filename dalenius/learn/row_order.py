@@ -172,10 +172,13 @@ def _permuted(
     if state is None or state.kind != MIXED or not isinstance(dimension, int):
         return None
     if isinstance(by, Order):
-        if source.shape[dimension] != index.shape[0]:
+        before = tape.state(source)
+        if before is None or not before.shape or not state.shape:
+            return None
+        if before.shape[dimension] != state.shape[0]:
             return None
         result = func(*whole_sizes(args), **whole_sizes(kwargs))
-        tape.give_state(result, state)
+        tape.give_state(result, state._replace(shape=before.shape))
         return note(result, Permuted(source, dimension % source.dim(), by))
     known = fact_of(source)
     if not isinstance(by, Inverse) or not isinstance(known, Permuted) or known.order is not by.order:

@@ -56,7 +56,13 @@ class RunFiles:
             model, optimizer = self._model, self._optimizer
             _check_clean(model.inner, optimizer)
             self._start = ReleasedState(
-                model.inner, model.names, optimizer, self._average, key, model.is_private
+                model.inner,
+                model.names,
+                optimizer,
+                self._average,
+                key,
+                model.is_private,
+                model.watched,
             )
 
     @property
@@ -72,7 +78,8 @@ class RunFiles:
             NotSound: The state holds something that the optimizer did not put there.
         """
         if self._start is None:
-            return dict(self._model.inner.state_dict(keep_vars=True))
+            with self._model.watched():
+                return dict(self._model.inner.state_dict(keep_vars=True))
         states: list[dict[str, Any]] = []
         self._processes.each("the state of the model", lambda: states.append(self.released.checked()))
         return states[0]

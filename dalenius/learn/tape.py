@@ -36,13 +36,15 @@ from torch.overrides import TorchFunctionMode
 
 from dalenius.errors import DaleniusError, NotSound
 from dalenius.learn import criteria
+from dalenius.learn.arguments import admitted, foreign, is_foreign
 from dalenius.learn.checkpointing import direct_checkpoints, kept_activations, saved_elsewhere
 from dalenius.learn.custom_functions import REGISTERED, guarded_functions
 from dalenius.learn.dataflow import batch_length, reads
 from dalenius.learn.dataflow.equivalents import REPLACEMENTS
 from dalenius.learn.dataflow.interpreter import ATOMS, Analysis, Outcome
 from dalenius.learn.dataflow.item_writes import after_write
-from dalenius.learn.dataflow.kept_tensors import PrivateTensor, guard
+from dalenius.learn.dataflow.kept_tensors import PrivateTensor, Runs, guard
+from dalenius.learn.dataflow.operations import MOST_POWER
 from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_mathematics import private_mathematics
 from dalenius.learn.dataflow.private_numbers import (
@@ -50,6 +52,7 @@ from dalenius.learn.dataflow.private_numbers import (
     PrivateInteger,
     PrivateNumber,
     plain,
+    present_sizes,
     whole_sizes,
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
@@ -72,6 +75,7 @@ from dalenius.learn.dataflow.states import (
     put_tag,
     tag_of,
 )
+from dalenius.learn.dataflow.warning_records import are_recorded, quiet_warnings
 from dalenius.learn.failures import failure as failure_of
 from dalenius.learn.index_range import GUARDED, PICK, with_valid_indices
 from dalenius.learn.layers import Layers
@@ -82,7 +86,6 @@ from dalenius.learn.marks import (
     derived,
     found_in,
     note_ragged,
-    other_sequence,
     ragged,
     replaced,
     tensors_in,
@@ -93,6 +96,13 @@ from dalenius.learn.random_state import is_own as is_own_seed
 from dalenius.learn.random_state import run_seed, watched_generator
 from dalenius.learn.script_calls import followed_scripts
 from dalenius.learn.thread_calls import guarded_threads
+from dalenius.learn.written_memory import (
+    check_memory,
+    check_out,
+    check_replaced,
+    check_spread,
+    guard_replacement,
+)
 
 Function = Callable[..., Any]
 Rule = Callable[["Tape", Function, tuple[Any, ...], dict[str, Any]], Any]
@@ -141,6 +151,11 @@ KNOWN = frozenset(
 """Custom functions of other libraries that were read: they compute every entry by itself, or hand it on."""
 _UNASKED = frozenset(("_backward", "_read", "_exchanged", "_counted"))
 """Methods of functions that are not called again, on tensors without values, to know why they failed."""
+_UNKNOWN = {
+    "": "is not known to keep examples apart",
+    "one_hot": "makes as many classes as the largest label of the batch says: pass num_classes=…",
+}
+"""Why a result is mixed of which nothing is known, by function."""
 _STALE = Origin("a tensor", "was kept from an earlier batch, whose examples are others", "")
 _ALIAS = Origin("a tensor", "shares memory that private values, or values of some rows, were written to", "")
 _SIZED_ALIAS = Origin("a tensor", "is as long as a batch, which is private", "")
@@ -182,6 +197,8 @@ class Tape(TorchFunctionMode):
         self._analysis, self._writes = Analysis(), Writes()
         self._live: list[ref[Tensor]] = []
         self._generators: list[Any] = []
+        self._opening: list[Function] = []
+        """Functions of torch whose parts are followed at present."""
         self._draws = 0
         """How often random numbers were drawn whose number may be private."""
         self._noted: set[int] = set()
@@ -207,6 +224,11 @@ class Tape(TorchFunctionMode):
 
     # Passes.
 
+    @property
+    def number(self) -> int:
+        """The number of the pass that tensors and sizes are tagged with at present."""
+        return self._number
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what is called inside, unless this tape is watching already."""
@@ -221,6 +243,7 @@ class Tape(TorchFunctionMode):
             finally:
                 del _OPEN[len(_OPEN) - 1 - _OPEN[::-1].index(self)]
             return
+        guard_replacement(_is_watched)
         _OPEN.append(self)
         self.__enter__()
         try:
@@ -294,6 +317,7 @@ class Tape(TorchFunctionMode):
 
     def guard(self) -> None:
         """Let private tensors that outlive a loop stay private where nothing is watched."""
+        runs = Runs((ref(self),))
         with torch._C.DisableTorchFunction():
             for known in self._live:
                 tensor = known()
@@ -302,10 +326,10 @@ class Tape(TorchFunctionMode):
                     and id(tensor) not in self._ids
                     and _is_watched_state(self.state(tensor))
                 ):
-                    guard(tensor)
+                    guard(tensor, runs)
             for tensor in self._writes.tensors_left():
                 if id(tensor) not in self._ids and _is_watched_state(self.state(tensor)):
-                    guard(tensor)
+                    guard(tensor, runs)
         self._live = []
 
     def drop(self) -> None:
@@ -382,6 +406,8 @@ class Tape(TorchFunctionMode):
         if state.kind not in PRIVATE and self._writes.holds(tensor):
             # Its memory was replaced, as by set_(), which is no function that passes through here.
             return State(MIXED, origin=_ALIAS)
+        if self._writes.has_length(tensor) and not (is_long(state) or state.kind in PRIVATE):
+            return State(MIXED, origin=_SIZED_ALIAS)
         if state.kind == UNIFORM and not is_long(state) and state.shape not in (None, tensor.shape):
             # Replaced by public memory of another size.
             return None
@@ -467,16 +493,23 @@ class Tape(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.paused or not _OPEN:
             return _call(func, args, kwargs)
-        if len(_OPEN) > 1 or _OPEN[0] is not self:
-            if not self._owns(args, kwargs):
-                return _call(func, args, kwargs)
-        elif traits_of(func).quick:
+        several = len(_OPEN) > 1 or _OPEN[0] is not self
+        if not several and traits_of(func).quick:
             result = self._run_quickly(func, args, kwargs)
             if result is not NotImplemented:
                 return result
+        if self.looping:
+            if traits_of(func).foreign:
+                raise foreign(_name(func))
+            if func not in _HOOKS:
+                args, kwargs = admitted(_name(func), args, kwargs)
+        if several and not self._owns(args, kwargs):
+            return _call(func, args, kwargs)
+        if _of_types(args, kwargs, _SIZES):
+            args, kwargs = present_sizes(args, self._number), present_sizes(kwargs, self._number)
         tensors = found_in(args, kwargs)
         if self.looping:
-            self._check_arguments(func, types, args, kwargs, tensors)
+            self._check_arguments(types, tensors)
             if func == _GET_DATA:
                 # The same values; a write into them is counted, so that a backward pass finds it.
                 return self.__torch_function__(Tensor.detach, types, args)
@@ -503,22 +536,15 @@ class Tape(TorchFunctionMode):
             if known is not None and private and sys._getframe(1).f_globals["__name__"] in _TRANSFORMS:
                 raise _untransformed()
             return func(*args, **kwargs) if known is None else reads.measured(func, args, kwargs, known)
-        if func in self._followed:
-            result = self._followed[func](self, func, args, kwargs)
-            if result is not None:
-                return result
-        if private:
-            result = self._selecting(self, func, args, kwargs)
-            if result is not None:
-                return result
         if not torch.is_grad_enabled():
             weights = []
         if self.looping and not private:
             _check_public(func, trained=bool(weights))
         try:
-            if not states and not weights:
-                return self._public(func, args, kwargs)
-            return self._called(func, args, kwargs, states, weights, private)
+            if saved_elsewhere() is None and not are_recorded():
+                return self._by_rule(func, args, kwargs, states, weights, private)
+            with kept_activations(), quiet_warnings():
+                return self._by_rule(func, args, kwargs, states, weights, private)
         except DaleniusError:
             raise
         except Exception as error:
@@ -534,14 +560,8 @@ class Tape(TorchFunctionMode):
         raise failure
 
     @staticmethod
-    def _check_arguments(func: Function, types: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
-        """Refuse arguments whose entries are not seen, and code that runs beneath the functions of torch."""
-        other = other_sequence(args, kwargs)
-        if other:
-            raise NotSound(
-                f"{_name(func)} takes a {other}{user_line()}, and what is in it is not followed.",
-                remedy="Pass a list or a tuple.",
-            )
+    def _check_arguments(types: Any, tensors: list[Tensor]) -> None:
+        """Refuse tensors that are not followed, and modes that run beneath the functions of torch."""
         for kind in {*types, *map(type, tensors)}:
             check_class(kind)
         if any(tensor.is_nested for tensor in tensors):
@@ -563,7 +583,7 @@ class Tape(TorchFunctionMode):
         Returns:
             An error to raise in its place, without private values and sizes; None where it has none.
         """
-        self.failed = self.failed or f"{_name(func)}{user_line()}"
+        self.note_failure(f"{_name(func)}{user_line()}")
         if not self.looping:
             return None
         asked = not _numbered(args, kwargs) and traits_of(func).special not in _UNASKED
@@ -646,7 +666,11 @@ class Tape(TorchFunctionMode):
                 return NotImplemented
             self._note(weights)
         try:
-            result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
+            if are_recorded():
+                with quiet_warnings():
+                    result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
+            else:
+                result = func(*args, **kwargs) if rule is None else rule(self, func, args, kwargs)
         except DaleniusError:
             raise
         except Exception as error:
@@ -672,6 +696,37 @@ class Tape(TorchFunctionMode):
         else:
             self._follow_fully(func, args, kwargs, result, states)
         return result
+
+    def _by_rule(
+        self,
+        func: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        states: dict[int, State],
+        weights: list[Tensor],
+        private: bool,
+    ) -> Any:
+        """Run a function by the rule that it has as a whole, if it has one, or by those of its operators."""
+        replaces = traits_of(func).replaces
+        if self.looping and (replaces or kwargs.get("out") is not None):
+            sized = _sized(args, kwargs) or _numbered(args, kwargs)
+            watched = sized or any(map(_is_watched_state, states.values()))
+            if replaces:
+                check_replaced(watched)
+            elif watched:
+                after = () if sized else self._outcome(func, args, kwargs, states).results
+                check_out(_name(func), kwargs["out"], states, after)
+        if func in self._followed:
+            result = self._followed[func](self, func, args, kwargs)
+            if result is not None:
+                return result
+        if private:
+            result = self._selecting(self, func, args, kwargs)
+            if result is not None:
+                return result
+        if not states and not weights:
+            return self._public(func, args, kwargs)
+        return self._called(func, args, kwargs, states, weights, private)
 
     def _called(
         self,
@@ -712,15 +767,8 @@ class Tape(TorchFunctionMode):
             self._check_learned(func, args, kwargs, states)
         if private and (traits.writes or "out" in kwargs):
             for target in _targets(func, args, kwargs):
-                _check_memory(target, states.get(id(target)), _name(func))
-                if any(
-                    size > 1 and not step for size, step in zip(target.shape, target.stride(), strict=True)
-                ):
-                    raise NotSound(
-                        f"{_name(func)} writes private values into expanded memory{user_line()}, where one "
-                        "place belongs to many examples.",
-                        remedy="Write into a copy: tensor.clone().",
-                    )
+                check_memory(target, states.get(id(target)), _name(func))
+                check_spread(target, _name(func))
         if private and traits.mutates:
             raise NotSound(
                 f"{_name(func)} writes to tensors that it is given{user_line()}, and what it writes is not "
@@ -789,6 +837,7 @@ class Tape(TorchFunctionMode):
         """Return whether a call is of this run, where the loops of several are open."""
         tags = [tag for tensor in found_in(args, kwargs) if (tag := tag_of(tensor)) is not None]
         numbers = {tag.number for tag in tags}
+        numbers |= {value.number for value in _flat(args, kwargs) if type(value) is BatchSize}
         if self._number in numbers:
             return True
         others = {tape._number for tape in _OPEN if tape is not self}
@@ -884,6 +933,7 @@ class Tape(TorchFunctionMode):
 
     def call(self, func: Function, args: tuple[Any, ...]) -> Any:
         """Run a function that is not one of torch's, by its rule where a parameter meets examples."""
+        args = present_sizes(args, self._number)
         pairs = ((tensor, self.state(tensor)) for tensor in found_in(args, {}))
         states = {id(tensor): state for tensor, state in pairs if state is not None}
         return self._run(func, args, {}, states, self._weights(args, {}))
@@ -949,8 +999,14 @@ class Tape(TorchFunctionMode):
         """Run a function in which a parameter meets examples."""
         from dalenius.learn.anything import anything
 
-        if func not in self._rules and isinstance(func, FunctionType) and _UNSEEN & set(func.__globals__):
-            return self._open(func)(*args, **kwargs)
+        opened = func not in self._opening and isinstance(func, FunctionType)
+        if func not in self._rules and opened and _UNSEEN & set(func.__globals__):
+            # One that hands itself to this mode once more, as meshgrid does, is run as a whole then.
+            self._opening.append(func)
+            try:
+                return self._open(func)(*args, **kwargs)
+            finally:
+                self._opening.remove(func)
         self._check_meeting(weights, func, states)
         rule = self._rules.get(func, anything)
         self._note(weights)
@@ -1053,7 +1109,8 @@ class Tape(TorchFunctionMode):
         """Divide a total by the size of the batch, which makes it a mean."""
         total, *rest = args
         state, by = states.get(id(total)), rest[0] if rest else None
-        if state is None or state.kind != TOTAL or not isinstance(by, BatchSize) or kwargs:
+        scales = state is not None and state.kind == TOTAL and abs(state.power) < MOST_POWER
+        if state is None or not scales or not isinstance(by, BatchSize) or kwargs:
             return self._run(func, args, kwargs, states, self._weights(args, kwargs))
         result = _call(func, args, kwargs)
         self._tag(result, state._replace(power=state.power + (-1 if func in _DIVISIONS else 1)))
@@ -1177,7 +1234,7 @@ class Tape(TorchFunctionMode):
         self._noted.add(id(target))
         if private:
             operation = "An operation" if after is None or after.origin is None else after.origin.operation
-            _check_memory(target, before, operation)
+            check_memory(target, before, operation)
         # A place of a public tensor that is as long as the batch: the tensor now differs along the batch.
         part = not is_long(before) and self._writes.has_length(target)
         changed = before != after and (private or is_long(before))
@@ -1303,7 +1360,7 @@ class Tape(TorchFunctionMode):
                 remedy="Work on the batch as a whole: every operation of torch does so example by example.",
             )
         if len(states) != len(results):
-            failed = origin(outcome.failed or _name(func), "is not known to keep examples apart")
+            failed = origin(outcome.failed or _name(func), _UNKNOWN.get(_name(func), _UNKNOWN[""]))
             lost = absorbed or State(MIXED, origin=failed)
             if _name(func) in CUTS and any(state.kind in PRIVATE for state in known.values()):
                 check_count(_name(func), args, kwargs, lost)
@@ -1409,6 +1466,10 @@ class Tape(TorchFunctionMode):
         for parameter, name in self.names.items():
             if parameter._backward_hooks:
                 raise _hooked(name)
+
+    def note_failure(self, name: str) -> None:
+        """Note what failed on private examples first, as the beginning of a sentence."""
+        self.failed = self.failed or name
 
     def check_failures(self) -> None:
         """Refuse to go on after an operation failed: whether it fails depends on the examples it is given."""
@@ -1653,28 +1714,11 @@ def _length(tensor: Tensor) -> Any:
         state = None if tape is None or tape.paused else tape.state(tensor)
     if state is not None and tensor.dim():
         size = reads.measured(reads.SIZE, (tensor, 0), {}, state)
-        return BatchSize(plain(size), size.ratio, "len()") if isinstance(size, BatchSize) else size
+        if isinstance(size, BatchSize):
+            return BatchSize(plain(size), size.ratio, "len()", number=size.number)
+        return size
     with torch._C.DisableTorchFunction():
         return tensor.shape[0] if tensor.dim() else tensor.__len__()
-
-
-def _check_memory(target: Tensor, before: State | None, operation: str) -> None:
-    """Refuse to write private values where they can be read without being watched."""
-    if (before is None or before.kind not in PRIVATE) and _is_seen_elsewhere(target):
-        raise NotSound(
-            f"{operation} writes private values into memory that is shared with numpy, or with another "
-            f"process{user_line()}, where nothing is watched.",
-            remedy="Write into a copy: tensor.clone().",
-        )
-
-
-def _is_seen_elsewhere(tensor: Tensor) -> bool:
-    """Return whether the memory of a tensor belongs to an array of numpy as well, or to several processes."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        return False
-    with torch._C.DisableTorchFunction():
-        storage = tensor.untyped_storage()
-        return not storage.resizable() or storage.is_shared()
 
 
 def _withdraw(tape: Tape) -> None:
@@ -1873,6 +1917,10 @@ class Traits(NamedTuple):
     """Whether nothing but its result is to be seen to where tensors have a batch axis (`_run_quickly`)."""
     takes_indices: bool
     """Whether it fails on values that are out of range, such as tokens and labels (`index_range`)."""
+    foreign: bool
+    """Whether it is code of the user's, which torch was handed as one of its own functions (`arguments`)."""
+    replaces: bool
+    """Whether it gives a tensor other memory, beside what is known of it."""
 
 
 _TRAITS: dict[Function, Traits] = {}
@@ -1892,8 +1940,12 @@ def traits_of(func: Function) -> Traits:
         special = _special_name(func)
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
         indices = func in GUARDED
-        quick = not odd and not mutates and (not indices or func is PICK) and _is_quick(func, special)
-        known = _TRAITS[func] = Traits(mutates, writes, odd, special, quick, indices)
+        unknown = is_foreign(func)
+        plain = not (odd or mutates or unknown) and (not indices or func is PICK)
+        quick = plain and _is_quick(func, special)
+        known = _TRAITS[func] = Traits(
+            mutates, writes, odd, special, quick, indices, unknown, _name(func).split(".")[0] == "set_"
+        )
     return known
 
 

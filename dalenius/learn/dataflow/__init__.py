@@ -7,6 +7,7 @@
                       the rules for operators, one table by name (`rules`)
     private_numbers   values read out of private tensors: they print and add up, and steer nothing
     kept_tensors      private tensors that outlive their loop
+    warning_records   warnings of torch, which are not recorded where private values may cause them
     provenance        the operation that mixed examples, and its line in the user's code
 
 The soundness claim: a tensor whose state is "per example along an axis" has, at every position of that axis,

@@ -236,7 +236,12 @@ def _cut(op: Operation) -> int:
 
 
 def _scaled(op: Operation, powers: set[int]) -> None:
-    """Apply the rule of an operator that is linear in values times a power of the size of the batch."""
+    """Apply the rule of an operator that is linear in values times a power of the size of the batch.
+
+    For a linear f, f(nᵖ·t) = nᵖ·f(t). So the rule is asked about t, whose power is 0, and the power is put
+    back onto whatever it settles. A rule that knows nothing of powers, or hands them on, cannot count them
+    twice.
+    """
     private = [tensor for tensor in op.tensors if op.kind(tensor) == AXIS]
     alone = len(private) == 1 and (op.name == "mul" or op.kind(op["self"]) == AXIS)
     # c·t, t/c, and sums of values with one power; everything else has another power, or none.
@@ -246,8 +251,13 @@ def _scaled(op: Operation, powers: set[int]) -> None:
     if len(powers) > 1 or op.name not in LINEAR or op.batch_factor() or not linear:
         op.put_all(mixed(op.name, "computes with the size of the batch, which is private"))
         return
-    (RULES.get(op.name) or pointwise)(op)
     (power,) = powers
+    before = {id(tensor): op.states[id(tensor)] for tensor in private}
+    for key, state in before.items():
+        op.states[key] = state._replace(power=0)
+    (RULES.get(op.name) or pointwise)(op)
+    results = {id(tensor) for tensor in op.results}
+    op.states.update((key, state) for key, state in before.items() if key not in results)
     for tensor in op.results:
         state = op.state(tensor)
         if state is not None and state.kind in (AXIS, TOTAL):

@@ -39,6 +39,8 @@ def after_write(target: Tensor, index: Any, value: Any, state: Reader, picked: G
         picked: Returns the state of `target[index]`, if `target` had a given state.
     """
     old, new = state(target), state(value) if isinstance(value, Tensor) else None
+    if any(known is not None and known.power for known in (old, new)):
+        return mixed(_NAME, "writes values that the size of the batch has scaled")
     mask = _mask(index)
     if mask is not None:
         return _masked(old, state(mask), mask, value, new)

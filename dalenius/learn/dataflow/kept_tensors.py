@@ -12,25 +12,55 @@ tensors without asking them first (`torch.tensor`, DLPack) find nothing private 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
+from weakref import ref
 
 import torch
 from torch import Tensor
 
-from dalenius.errors import NotSound
+from dalenius.errors import DaleniusError, NotSound
 from dalenius.learn.dataflow import reads
 from dalenius.learn.dataflow.plain_results import check_result
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber, plain, whole_sizes
 from dalenius.learn.dataflow.provenance import user_line
-from dalenius.learn.dataflow.states import PLAIN_CLASSES, Tag, mixed, put_tag, tag_of
+from dalenius.learn.dataflow.result_forms import check_rank, check_structure
+from dalenius.learn.dataflow.states import MIXED, PLAIN_CLASSES, VIRTUAL, State, Tag, mixed, put_tag, tag_of
+from dalenius.learn.dataflow.warning_records import quiet_warnings
 
-_VALUES = "_dalenius_values"
+_VALUES, _RUNS = "_dalenius_values", "_dalenius_runs"
+_NUMBERS = itertools.count(-1, -1)
+"""Numbers in place of that of a pass: results that were computed after it are of none."""
+_JOINED = frozenset(("cat", "concat", "concatenate"))
 _ATTRIBUTES = frozenset(("dtype", "device", "layout", "requires_grad", "is_leaf", "ndim", "names"))
 _CUT_NAMES = "unbind split chunk tensor_split hsplit vsplit dsplit unsafe_split unsafe_chunk __iter__"
 _CUTS = frozenset(_CUT_NAMES.split())
 _OPERATORS = "setitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"
 _IN_PLACE = frozenset(f"__{name}__" for name in _OPERATORS.split())
+
+
+class Run(Protocol):
+    """A run that private tensors come from."""
+
+    def note_failure(self, name: str) -> None:
+        """Note that something failed on its private examples: it makes no step after that."""
+
+
+class Runs(frozenset["ref[Run]"]):
+    """The runs that a tensor follows from, held weakly; copies of a tensor in bytes have none."""
+
+    __slots__ = ()
+
+    def alive(self) -> list[Run]:
+        """Return the runs that still exist."""
+        return [run for known in self if (run := known()) is not None]
+
+    def __deepcopy__(self, _: Any) -> Runs:
+        return self
+
+    def __reduce__(self) -> tuple[type[Runs], tuple[()]]:
+        return Runs, ()
 
 
 class PrivateTensor(Tensor):
@@ -63,23 +93,80 @@ class PrivateTensor(Tensor):
             if func == reads.SHAPE or func in reads.SIZES or func == reads.BYTES:
                 sizes = func(*_inner(args), **_inner(given))
                 return sizes if tag is None else reads.measured(func, args, given, tag.state)
-            if func in reads.READS:
-                return _read(func, args, given)
-            if _name(func) in _CUTS:
-                raise _counted(_name(func))
-            for target in _tensors((args[:1] if _in_place(func) else (), given.get("out"))):
-                if not isinstance(target, PrivateTensor):
-                    raise _written(_name(func))
-            result = func(*_inner(args), **_inner(given))
-            check_result(_name(func), result)
-            for tensor in _tensors(result):
-                put_tag(tensor, Tag(mixed(_name(func), "uses private values of an earlier loop"), 0, 0))
-                guard(tensor)
-            return result
+            runs = Runs({run for tensor in _tensors((args, given)) for run in getattr(tensor, _RUNS, ())})
+            try:
+                with quiet_warnings():
+                    return _computed(func, args, given, runs)
+            except DaleniusError:
+                raise
+            except Exception as error:
+                failure = _withheld(func, error, runs)
+            # Outside of the handler, so that the error does not carry the original one.
+            raise failure
 
 
-def guard(tensor: Tensor) -> None:
-    """Turn a private tensor into a `PrivateTensor`, whoever refers to it."""
+def _computed(func: Any, args: tuple[Any, ...], given: dict[str, Any], runs: Runs) -> Any:
+    """Return what a function of torch gives of private tensors, as private tensors and values."""
+    name = _name(func)
+    if func in reads.READS:
+        return _read(func, args, given)
+    if name in _CUTS:
+        raise _counted(name)
+    known = {id(tensor): tag.state for tensor in _tensors((args, given)) if (tag := tag_of(tensor))}
+    numbers = any(isinstance(value, PrivateNumber | PrivateInteger) for value in _leaves((args, given)))
+    if numbers:
+        check_structure(name, args, given, known)
+    check_rank(name, args, given, {key: _lost(state) for key, state in known.items()}, reads_values=False)
+    targets = list(_tensors((args[:1] if _in_place(func) else (), given.get("out"))))
+    if any(not isinstance(target, PrivateTensor) for target in targets):
+        raise _written(name)
+    result = func(*_inner(args), **_inner(given))
+    check_result(name, result)
+    shape = _shape(name, args, given, known)
+    for tensor in _tensors(result):
+        state = mixed(name, "uses private values of an earlier loop")._replace(shape=shape)
+        put_tag(tensor, Tag(state, next(_NUMBERS), 0))
+        guard(tensor, runs)
+    return result
+
+
+def _lost(state: State) -> State:
+    """Return a state as that of a tensor that is not known by example, as all are after their loop."""
+    return state if state.kind == MIXED else state._replace(kind=MIXED, power=0)
+
+
+def _shape(name: str, args: Any, given: Any, known: Mapping[int, State]) -> tuple[int, ...] | None:
+    """Return which sizes of a result are public, if that is known: of joined batches, those of each."""
+    if name not in _JOINED or given or len(args) != 1:
+        return None
+    states = [known.get(id(tensor)) for tensor in _tensors(args)]
+    shapes = {() if state is None or state.shape is None else state.shape for state in states}
+    rests = {shape[1:] for shape in shapes}
+    if len(rests) != 1 or any(not shape or not shape[0] or shape[0] % VIRTUAL for shape in shapes):
+        return None
+    # As many rows as there are in all batches: a size of its own, and two at least.
+    return (VIRTUAL, *rests.pop())
+
+
+def _withheld(func: Any, error: Exception, runs: Runs) -> Exception:
+    """Return an error that tells nothing of private values, and note it: no step of their runs follows."""
+    for run in runs.alive():
+        run.note_failure(f"{_name(func)}{user_line()}")
+    kinds = IndexError, ValueError, TypeError
+    kind = next((kind for kind in kinds if isinstance(error, kind)), RuntimeError)
+    return kind(
+        f"{_name(func)} failed on private values of an earlier loop{user_line()}. Why is private, and is not "
+        "shown."
+    )
+
+
+def guard(tensor: Tensor, runs: Runs) -> None:
+    """Turn a private tensor into a `PrivateTensor`, whoever refers to it.
+
+    Args:
+        tensor: A plain tensor.
+        runs: The runs whose examples it follows from.
+    """
     if type(tensor) not in PLAIN_CLASSES:
         return
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -89,6 +176,7 @@ def guard(tensor: Tensor) -> None:
             values = values.clone()
         tensor.__class__ = PrivateTensor
         setattr(tensor, _VALUES, values)
+        setattr(tensor, _RUNS, runs)
         if values.layout is torch.strided and not values.is_quantized and not values.is_nested:
             tensor.data = torch.zeros((), dtype=values.dtype, device=values.device).expand(values.shape)
 
@@ -139,6 +227,18 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, Mapping):
         for entry in value.values():
             yield from _tensors(entry)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | list):
+        for entry in value:
+            yield from _leaves(entry)
+    elif isinstance(value, Mapping):
+        yield from _leaves(list(value.values()))
+    elif isinstance(value, slice):
+        yield from (value.start, value.stop, value.step)
+    else:
+        yield value
 
 
 def _ended() -> NotSound:

@@ -37,6 +37,8 @@ _POSITION_NAMES = (
     "alias detach clone _to_copy lift_fresh contiguous"
 )
 _KEEPS_POSITION = frozenset(_POSITION_NAMES.split())
+MOST_POWER = 2
+"""Powers of the size of a batch that values may be multiplied or divided by."""
 WIDE = frozenset((torch.int32, torch.int64))
 """Types that hold the position of every example."""
 
@@ -121,10 +123,30 @@ class Operation:
             state = state if kept else State(VARIED)
         if state is not None and state.kind == AXIS and long > 1:
             state = mixed(self.name, "has an entry for every pair of examples")
+        if state is not None and state.kind == AXIS and not long and tensor.numel():
+            state = mixed(self.name, "has no entry for every example")
+        if state is not None and (state.power or state.kind == TOTAL):
+            state = self._linear(tensor, state)
         if state is None:
             self.states.pop(id(tensor), None)
         else:
             self.states[id(tensor)] = state._replace(shape=shape)
+
+    def _linear(self, tensor: Tensor, state: State) -> State:
+        """Return the state of a sum, or of values times a power of n; MIXED where they are not such.
+
+        Rounding to whole numbers, or bits of another type, are not linear. Higher powers of n overflow, or
+        vanish, at some n: values times n⁹ that are divided by it again would be infinite for that n alone.
+        """
+        bits = self["rounding_mode"] is not None or ("view" in self.name and self["dtype"] is not None)
+        whole = not (tensor.is_floating_point() or tensor.is_complex())
+        if bits or (whole and (state.power or any(map(torch.is_floating_point, self.tensors)))):
+            return mixed(
+                self.name, "rounds sums over examples, or values that the size of the batch has scaled"
+            )
+        if abs(state.power) > MOST_POWER:
+            return mixed(self.name, "multiplies or divides by the size of the batch over and over")
+        return state
 
     def put_all(self, state: State | None) -> None:
         """Give all results one state."""

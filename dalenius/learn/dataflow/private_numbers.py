@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator
 from numbers import Number as AnyNumber
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 
 from dalenius.errors import NotSound
 from dalenius.learn.dataflow.provenance import user_line
+from dalenius.learn.dataflow.states import VIRTUAL
 
 _LOGGERS = "tensorboard tensorboardX wandb mlflow tqdm rich logging matplotlib neptune comet_ml clearml aim"
 LOGGERS = frozenset(_LOGGERS.split())
@@ -31,6 +33,8 @@ _OPTIMIZING = "torch.optim", "torch.utils.data", "torch.amp", "transformers.trai
 _BUILDING = "torch.nn.modules.container", "torch.nn.modules.transformer"
 DECIDING = *_OPTIMIZING, *_BUILDING, "dalenius.learn.dataflow.batch_length"
 """Modules of these packages that decide something by the numbers they are given, or hand them on."""
+_MEASURING = frozenset((("torch.nn.modules.rnn", "get_expected_hidden_size"),))
+"""Functions of libraries, by module, that make a size an int, and do nothing but compare it with sizes."""
 _FORMATS = next(
     step.arg for step in dis.get_instructions(compile("a % b", "", "eval")) if step.opname == "BINARY_OP"
 )
@@ -60,8 +64,17 @@ def calling_package(depth: int = 2) -> str:
     return "tensorboard" if "tensorboard" in parts else parts[0]
 
 
+def _is_own(depth: int = 2) -> bool:
+    """Return whether the function that called the caller is one of this library, which needs plain sizes."""
+    name: str = sys._getframe(depth).f_globals.get("__name__", "")
+    return name.startswith("dalenius.") and not name.startswith(DECIDING)
+
+
 def _checks_sizes(depth: int = 2) -> bool:
-    """Return whether the function that called the caller is one of a library that checks sizes."""
+    """Return whether the function that called the caller is one of a library that checks sizes.
+
+    Its comparisons are answered as those of a large batch, which is the same answer for every batch.
+    """
     frame = sys._getframe(depth)
     name: str = frame.f_globals.get("__name__", "")
     code = frame.f_code.co_name
@@ -94,20 +107,85 @@ def computed(function: Callable[..., Any], *numbers: Any) -> Any:
     return result if typed or not isinstance(result, complex) else math.nan
 
 
+def _operand(value: Any) -> Any:
+    """Return a number as one of Python's own types, None for anything else.
+
+    A subclass of the user's would be handed the plain value by its own arithmetic, and numpy's numbers warn
+    of overflows and of divisions by zero.
+    """
+    kind = type(value)
+    if kind in _NUMBERS:
+        return value
+    if isinstance(value, PrivateNumber | PrivateInteger):
+        return value._value
+    if issubclass(kind, np.generic):
+        return _of_numpy(value) if getattr(np, kind.__name__, None) is kind else None
+    if issubclass(kind, int):
+        return int.__index__(value)
+    return float.__float__(value) if issubclass(kind, float) else None
+
+
+_NUMBERS = frozenset((int, float, bool, complex))
+
+
+def _of_numpy(value: Any) -> Any:
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    return complex(value) if isinstance(value, np.complexfloating) else None
+
+
 def _arithmetic(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a method and its reflection that compute with private numbers."""
 
     def forward(self: PrivateNumber, other: Any) -> Any:
-        if not isinstance(other, AnyNumber | PrivateInteger):
+        number = _operand(other)
+        if number is None:
             return NotImplemented
-        return PrivateNumber(computed(function, self._value, plain(other)), self.source)
+        return PrivateNumber(computed(function, self._value, number), self.source)
 
     def reflected(self: PrivateNumber, other: Any) -> Any:
-        if not isinstance(other, AnyNumber | PrivateInteger):
+        number = _operand(other)
+        if number is None:
             return NotImplemented
-        return PrivateNumber(computed(function, plain(other), self._value), self.source)
+        return PrivateNumber(computed(function, number, self._value), self.source)
 
     return forward, reflected
+
+
+def _text(value: Any) -> str:
+    """Return a number as text; very long ones have none."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number of many digits"
+
+
+def _formatted(value: Any, how: str) -> str:
+    """Return a number in a format, or as it is: an error could tell a value."""
+    try:
+        return format(value, how)
+    except (ValueError, TypeError, OverflowError):
+        return _text(value)
+
+
+def _float(value: Any) -> float:
+    """Return a number as a float for a text, infinite where it is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _int(value: Any) -> int:
+    """Return a number as an int for a text, 0 where there is none."""
+    try:
+        return int(value)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def _float_power(base: Any, exponent: Any) -> Any:
@@ -150,16 +228,12 @@ class PrivateNumber:
         return PrivateNumber(computed(round, self._value, digits), self.source)
 
     def __repr__(self) -> str:
-        return repr(self._value)
+        return _text(self._value)
 
     __str__ = __repr__
 
     def __format__(self, how: str) -> str:
-        try:
-            return format(self._value, how)
-        except (ValueError, TypeError, OverflowError):
-            # An error could tell a value: whole numbers have other formats than those that are not numbers.
-            return repr(self._value)
+        return _formatted(self._value, how)
 
     def item(self) -> PrivateNumber:
         """Return the number itself."""
@@ -171,12 +245,12 @@ class PrivateNumber:
 
     def __float__(self) -> float:
         if _formatting() or calling_package() in LOGGERS:
-            return float(self._value)
+            return _float(self._value)
         refuse_steering("float() of", self.source)
 
     def __int__(self) -> int:
         if _formatting() or calling_package() in LOGGERS:
-            return int(self._value)
+            return _int(self._value)
         refuse_steering("int() of", self.source)
 
     def __index__(self) -> int:
@@ -295,7 +369,7 @@ def private(value: Any, source: str, *, countable: tuple[bool, ...] = ()) -> Any
 
 def _is_whole(number: Any) -> bool:
     """Return whether arithmetic of a whole number with a number of this type gives whole numbers."""
-    return isinstance(number, int | PrivateInteger)
+    return isinstance(number, int | np.integer | PrivateInteger)
 
 
 def _whole(
@@ -309,14 +383,16 @@ def _whole(
     """
 
     def forward(self: PrivateInteger, other: Any) -> Any:
-        if not isinstance(other, AnyNumber | PrivateInteger):
+        number = _operand(other)
+        if number is None:
             return NotImplemented
-        return self._result(computed(function, self._value, plain(other)), whole and _is_whole(other))
+        return self._result(computed(function, self._value, number), whole and _is_whole(other))
 
     def reflected(self: PrivateInteger, other: Any) -> Any:
-        if not isinstance(other, AnyNumber | PrivateInteger):
+        number = _operand(other)
+        if number is None:
             return NotImplemented
-        return self._result(computed(function, plain(other), self._value), whole and _is_whole(other))
+        return self._result(computed(function, number, self._value), whole and _is_whole(other))
 
     return forward, reflected
 
@@ -377,20 +453,20 @@ class PrivateInteger(torch.SymInt):
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
 
     def __repr__(self) -> str:
-        return repr(self._value)
+        return _text(self._value)
 
     __str__ = __repr__
 
     def __format__(self, how: str) -> str:
-        return format(self._value, how)
+        return _formatted(self._value, how)
 
     def __int__(self) -> int:
-        if _formatting() or calling_package() in LOGGERS or _checks_sizes():
+        if _formatting() or calling_package() in LOGGERS or _is_own():
             return self._value
         refuse_steering("int() of", self.source)
 
     def __index__(self) -> int:
-        if _checks_sizes():
+        if _is_own():
             return self._value
         refuse_steering("A plain number of", self.source)
 
@@ -399,20 +475,31 @@ class PrivateInteger(torch.SymInt):
 
     def __float__(self) -> float:
         if _formatting() or calling_package() in LOGGERS:
-            return float(self._value)
+            return _float(self._value)
         refuse_steering("float() of", self.source)
 
     def __bool__(self) -> bool:
-        if _checks_sizes():
+        if _is_own():
             return self._value != 0
         refuse_steering("A branch on", self.source)
 
     def __hash__(self) -> int:
         # Elsewhere all private sizes have one hash: it tells nothing of the value.
-        return hash(self._value) if _checks_sizes() else 0
+        return hash(self._value) if _is_own() else 0
 
     def __deepcopy__(self, _: Any) -> PrivateInteger:
         return self
+
+    def __copy__(self) -> PrivateInteger:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        refuse_steering("A copy in bytes of", self.source)
+
+    @property
+    def __dict__(self) -> NoReturn:
+        """Refuse to list the attributes."""
+        refuse_steering("The attributes of", self.source)
 
     def for_logging(self) -> int:
         """Return the plain number, to be written down. The receipt assumes that it decides nothing."""
@@ -429,14 +516,25 @@ class PrivateInteger(torch.SymInt):
         return None
 
     def _compared(self, other: Any, function: Callable[[Any, Any], bool]) -> Any:
+        if isinstance(other, PrivateNumber):
+            return NotImplemented
+        other = other if isinstance(other, PrivateInteger) else _operand(other)
         if not isinstance(other, int | float | PrivateInteger):
             return NotImplemented
         known = self._known(other, function)
         if known is not None:
             return known
-        if _checks_sizes(3):
+        if _is_own(3):
             return function(self._value, plain(other))
+        if _checks_sizes(3):
+            large = self._of_large(other, function)
+            if large is not None:
+                return large
         refuse_steering("A comparison of", self.source)
+
+    def _of_large(self, other: Any, function: Callable[[Any, Any], bool]) -> bool | None:
+        """Return the outcome of a comparison for a large batch, None if it does not follow from its size."""
+        return None
 
     def __eq__(self, other: object) -> Any:
         return self._compared(other, operator.eq)
@@ -464,34 +562,52 @@ class BatchSize(PrivateInteger):
         value: The size.
         ratio: The size over the number of examples, a public int.
         source: How it was read, "shape" or "len()".
+        number: The number of the pass whose examples it counts. In any other pass it is a private integer
+            like others: the examples of that pass are others, and as many as they are.
     """
 
-    def __init__(self, value: int, ratio: int = 1, source: str = "shape") -> None:
+    def __init__(self, value: int, ratio: int = 1, source: str = "shape", *, number: int = 0) -> None:
         super().__init__(value, source)
-        self.ratio = ratio
+        self.ratio, self.number = ratio, number
+
+    def __int__(self) -> int:
+        if _formatting() or calling_package() in LOGGERS or _is_own():
+            return self._value
+        frame = sys._getframe(1)
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _MEASURING:
+            return self.ratio * VIRTUAL
+        refuse_steering("int() of", self.source)
 
     def __bool__(self) -> bool:
         # A batch has two examples or more.
         return self.ratio != 0
 
+    def _of_large(self, other: Any, function: Callable[[Any, Any], bool]) -> bool | None:
+        if isinstance(other, PrivateInteger):
+            return None
+        return function(self.ratio * VIRTUAL, other)
+
     def _known(self, other: Any, function: Callable[[int, int], bool]) -> bool | None:
         if isinstance(other, BatchSize):
-            return function(self.ratio, other.ratio)
+            return function(self.ratio, other.ratio) if self.number == other.number else None
         # A batch has two examples or more, and at most any number.
-        if isinstance(other, int) and other < 2 * self.ratio:
-            return function(2 * self.ratio, other)
-        return None
+        least = 2 * self.ratio
+        if not isinstance(other, int) or self.ratio < 0 or other > least:
+            return None
+        if other < least:
+            return function(least, other)
+        return function is operator.ge if function in (operator.lt, operator.ge) else None
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:
-            return BatchSize(self._value * other, self.ratio * other, self.source)
+            return BatchSize(self._value * other, self.ratio * other, self.source, number=self.number)
         return super().__mul__(other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is int and other and self.ratio % other == 0:
-            return BatchSize(self._value // other, self.ratio // other, self.source)
+            return BatchSize(self._value // other, self.ratio // other, self.source, number=self.number)
         return super().__floordiv__(other)
 
     __hash__ = PrivateInteger.__hash__
@@ -499,16 +615,36 @@ class BatchSize(PrivateInteger):
 
 def whole_sizes(value: Any) -> Any:
     """Return arguments with plain ints in place of private integers, as torch's own kernels need them."""
+    return _with_sizes(value, plain)
+
+
+def present_sizes(value: Any, number: int) -> Any:
+    """Return arguments in which sizes of the batches of other passes are private integers like others.
+
+    Args:
+        value: A value, or lists, tuples, slices and dicts of such.
+        number: The number of the present pass.
+    """
+
+    def present(size: PrivateInteger) -> PrivateInteger:
+        stale = isinstance(size, BatchSize) and size.number != number
+        return PrivateInteger(size._value, size.source) if stale else size
+
+    return _with_sizes(value, present)
+
+
+def _with_sizes(value: Any, new: Callable[[Any], Any]) -> Any:
+    """Return arguments with other values in place of private integers."""
     if isinstance(value, PrivateInteger):
-        return value._value
+        return new(value)
     if isinstance(value, slice):
-        return slice(*map(whole_sizes, (value.start, value.stop, value.step)))
+        return slice(*(_with_sizes(entry, new) for entry in (value.start, value.stop, value.step)))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(whole_sizes, value))
+        return type(value)(*(_with_sizes(entry, new) for entry in value))
     if isinstance(value, torch.Size):
-        return torch.Size(map(whole_sizes, value))
+        return torch.Size([_with_sizes(entry, new) for entry in value])
     if isinstance(value, tuple | list):
-        return type(value)(map(whole_sizes, value))
+        return type(value)(_with_sizes(entry, new) for entry in value)
     if type(value) is dict:
-        return {key: whole_sizes(entry) for key, entry in value.items()}
+        return {key: _with_sizes(entry, new) for key, entry in value.items()}
     return value

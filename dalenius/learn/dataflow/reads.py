@@ -12,7 +12,7 @@ from torch import Tensor
 from dalenius.errors import NotSound
 from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger, private, refuse_steering
 from dalenius.learn.dataflow.provenance import user_line
-from dalenius.learn.dataflow.states import MIXED, VIRTUAL, State, tag_of
+from dalenius.learn.dataflow.states import PRIVATE, VIRTUAL, State, tag_of
 
 Function = Callable[..., Any]
 _BASE = torch._C.TensorBase
@@ -167,19 +167,19 @@ def batch_sizes(tensor: Tensor, state: State) -> torch.Size | None:
 
     None if all sizes are public.
     """
-    if state.shape is None:
-        if state.kind != MIXED:
+    if state.shape is None or len(state.shape) != tensor.dim():
+        if state.kind not in PRIVATE:
             return None
         return _size([PrivateInteger(size) for size in tensor.shape])
-    if len(state.shape) != tensor.dim():
-        return None
-    return _size([_one_size(*pair) for pair in zip(tensor.shape, state.shape, strict=True)])
+    tag = tag_of(tensor)
+    number = 0 if tag is None else tag.number
+    return _size([_one_size(*pair, number) for pair in zip(tensor.shape, state.shape, strict=True)])
 
 
-def _one_size(size: int, virtual: int) -> Any:
-    """Return a size, as a private number if it depends on how many examples there are."""
+def _one_size(size: int, virtual: int, number: int) -> Any:
+    """Return a size, as a private number if it depends on how many examples there are in a pass."""
     if virtual and virtual % VIRTUAL == 0:
-        return BatchSize(size, virtual // VIRTUAL)
+        return BatchSize(size, virtual // VIRTUAL, number=number)
     return size if size == virtual else PrivateInteger(size)
 
 
