@@ -35,7 +35,11 @@ Column = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """Columns by name; `measures` are those with bars, in columns of their own: `n_low`, `n_high`."""
+    """Columns by name; `measures` are those with bars, in columns of their own: `n_low`, `n_high`.
+
+    `n_flag` is there where a cell has something said of it: "open above", "open below", "open", "unknown",
+    or "clipped" where bounds may have taken more than noise hides.
+    """
 
     columns: Mapping[str, Column]
     measures: tuple[str, ...]
@@ -127,7 +131,18 @@ class Sheet:
                 measures.append(output.name)
                 columns[f"{output.name}_low"] = tuple(found[i].low for i in shown)
                 columns[f"{output.name}_high"] = tuple(found[i].high for i in shown)
+                flags = self.flags(output.formula, found)
+                if any(flags[i] for i in shown):
+                    columns[f"{output.name}_flag"] = tuple(flags[i] for i in shown)
         return columns, tuple(measures)
+
+    def flags(self, formula: Formula, found: Sequence[Estimate]) -> list[str | None]:
+        """What is to be said of each cell: a side that is open, or that bounds took much, as noise goes."""
+        clipped = np.zeros(len(self.keys), bool)
+        for index in aggregates_of(formula) if self.keys else ():
+            if not self.totals.unknown(self.question.aggregates[index]):
+                clipped |= self.totals.clipped(self.question.aggregates[index], self.alpha)
+        return [_flag(each, bool(much)) for each, much in zip(found, clipped, strict=True)]
 
     def _measured(self, output: Output) -> bool:
         return bool(aggregates_of(output.formula))
@@ -149,6 +164,15 @@ class Sheet:
         """Whether there are several of one column."""
         columns = [each.column for each in self.question.aggregates if each.kind in ORDERED]
         return len(set(columns)) < len(columns)
+
+
+def _flag(found: Estimate, clipped: bool) -> str | None:
+    if not isinstance(found.value, int | float) or found.low is None or found.high is None:
+        return "unknown" if found.value is None else None
+    below, above = math.isinf(found.low), math.isinf(found.high)
+    if below or above:
+        return "open" if below and above else "open below" if below else "open above"
+    return "clipped" if clipped else None
 
 
 def _sorted(kept: list[int], values: list[KeyPart], *, descending: bool, nulls_first: bool) -> list[int]:
