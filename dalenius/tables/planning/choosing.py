@@ -75,10 +75,11 @@ def seen_sizes(counts: Floats, *, blur: Blur, most: float, presence: bool = Fals
         presence: Whether sizes are those of presence in groups.
     """
     nothing = Sizes(None, most, presence)
-    clear = seen(counts, blur, np.arange(SIZES) / FAR_SIZE, nothing.possible)
+    at = np.arange(SIZES, dtype=np.float64)
+    clear = seen(counts, blur, at / FAR_SIZE, nothing.possible, at)
     if not clear.any():
         return nothing
-    return Sizes(Tail(counts, blur, int(np.max(np.nonzero(clear)[0]))), most, presence)
+    return Sizes(Tail(counts, blur, int(np.max(np.nonzero(clear)[0])), 1 / 2), most, presence)
 
 
 def choose_limit(sizes: Sizes, stakes: Stakes, *, groups: int, most: float) -> Chosen:

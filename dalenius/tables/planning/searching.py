@@ -26,7 +26,7 @@ from dalenius.tables.planning.choosing import RISK, Chosen, Stakes, choose_limit
 from dalenius.tables.planning.known import Known
 from dalenius.tables.planning.measures import Family, Need, Place, counted, ranged
 from dalenius.tables.planning.pairs import RUNGS, Ladder
-from dalenius.tables.planning.ranges import LEAST_BITS, LEVELS, on_grid
+from dalenius.tables.planning.ranges import BITS, LEAST_BITS, LEVELS, on_grid
 from dalenius.tables.planning.removed import UNKNOWN, Removed, Sizes
 from dalenius.tables.planning.seeing import Blur
 from dalenius.tables.planning.spanning import Costs, Values, seen_octaves, seen_steps
@@ -188,7 +188,7 @@ class Searching:
         if not values.some:
             return values
         whole = values.whole
-        tree = Measure("tree", column, on_grid(whole, whole.upper - whole.lower), levels=STEPS)
+        tree = Measure("tree", column, on_grid(whole, (whole.upper - whole.lower) / 2**BITS), levels=STEPS)
         bounding = Bounding("l1", Fraction(1), groups=self.groups, salt=salt)
         totals = loaded.totals(keys, [tree], bounding)[:, -(1 << STEPS) :].sum(axis=0)
         law = noise.on(Fraction(WEIGHT), nonnegative=True)

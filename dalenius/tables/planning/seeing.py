@@ -2,7 +2,8 @@
 
 A histogram of units has few bins that hold anyone and many that hold none. A window of bins counts as seen
 when its sum stands out of its noise by more than a threshold that grows with how far off the window lies, as
-a false sighting there would cost the most. Single bins come first, then windows of 2, 4 and 8 among the bins
+a false sighting there would cost the most: first how far from the bin where anybody may be expected, then how
+far from the one that holds most. Single bins come first, then windows of 2, 4 and 8 among the bins
 that are left, for which fewer units a bin suffice. Where nothing is seen at all, the window that stands out
 most is taken if it stands out somewhat. Everything here is post-processing of the noisy counts.
 """
@@ -22,6 +23,8 @@ Mask = NDArray[np.bool_]
 WINDOWS = (1, 2, 4, 8)
 SURE, LIKELY = 3.5, 2.5
 """How far a window at the nearest place must stand out."""
+FAR = 8.0
+"""How far from the bin that holds most the threshold has grown by one standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,25 @@ class Blur:
         return np.asarray(np.maximum(apart, together))
 
 
-def seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Mask:
-    """Return which bins hold more than noise.
+def seen(counts: Floats, blur: Blur, places: Floats, possible: Mask, line: Floats) -> Mask:
+    """Return which bins hold more than noise; what is near the bin that holds most stands out sooner.
 
     Args:
         counts: The noisy counts.
         blur: Their noise.
         places: How far off each bin lies, in deviations by which more must stand out.
         possible: Which bins can hold anyone at all.
+        line: Where bins lie, by which they are near to each other.
     """
+    found = _seen(counts, blur, places, possible)
+    if not found.any():
+        return _likeliest(counts, blur, places, possible)
+    most = int(np.argmax(np.where(found, counts, -np.inf)))
+    return _seen(counts, blur, np.abs(line - line[most]) / FAR, possible)
+
+
+def _seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Mask:
+    """Return the bins of windows that stand out."""
     free = possible.copy()
     found = np.zeros_like(possible)
     for width in WINDOWS:
@@ -85,7 +98,7 @@ def seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Mask:
         clear = np.flatnonzero(standing > SURE + _greatest(places, width))
         for index in clear[np.argsort(-standing[clear], kind="stable")].tolist():
             _take(found, free, index, width)
-    return found if found.any() else _likeliest(counts, blur, places, possible)
+    return found
 
 
 def _take(found: Mask, free: Mask, index: int, width: int) -> None:

@@ -9,7 +9,8 @@ range, and what lies outside, at most, is in the interval.
 s in a group, at most s·m of them are in it: this is assumed of units of several groups too, of which a group
 might have all that lie in one bin. So holding values below H takes from the sum of a group at most s times
 Σ_b m_b·(end of b − H), with m_b the votes of all units; bounded from noisy votes as `tails` says, outward from
-the outermost bin that stands out, under the assumption stated there.
+the outermost bin that stands out, under the assumption stated there; in bins beyond it values are taken at
+their middle, as more lie below it where numbers fall.
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ FAR_VALUE = 32.0
 """By how many bins from 1 the threshold for seeing grows by one standard deviation."""
 FAR_STEP = 64.0
 """The same of steps from the middle of a range."""
+FAR_LINE = 8.0
+"""Steps that are as far apart as two octaves."""
 BINS: Floats = np.arange(MAGNITUDES, dtype=np.float64) - MAGNITUDES // 2
 HIGHS: Floats = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - (128 + (BINS < 0))))
 LOWS: Floats = -HIGHS[::-1]
+LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 118, 0)
+"""Where octaves lie: all sizes below a thousandth are one place."""
+BEYOND = 128
+"""Steps on either side of a range, into which votes may thin out."""
 BESIDE = 1.5
 """Deviations by which a bin next to the outermost must stand out."""
 FARTHER = 4
@@ -59,16 +66,39 @@ class Layer:
     blur: Blur
     first: int
     last: int
+    closed: bool = True
+    """Whether there is nothing beyond the bins."""
 
     @cached_property
     def upward(self) -> Tail:
         """Bins from the lowest to the highest."""
-        return Tail(self.counts, self.blur, self.last)
+        return Tail(self.counts, self.blur, self.last, self._octaves, self.closed)
 
     @cached_property
     def downward(self) -> Tail:
         """Bins from the highest to the lowest."""
-        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first)
+        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, self.closed)
+
+    @property
+    def _octaves(self) -> float:
+        return 1.0 if self.closed else 0.0
+
+    @cached_property
+    def middles(self) -> Floats:
+        """Where values of bins are about; in a tail that falls more lie below."""
+        return np.asarray((self.lows + self.highs) / 2)
+
+    @property
+    def end(self) -> float:
+        """The value above which there is none."""
+        at = self.upward.end
+        return np.inf if at is None else float(self.highs[at])
+
+    @property
+    def start(self) -> float:
+        """The value below which there is none."""
+        at = self.downward.end
+        return -np.inf if at is None else float(self.lows[len(self.counts) - 1 - at])
 
     def down(self, amounts: Floats, alpha: float) -> Floats:
         """Return what sums of amounts of low values are at most."""
@@ -128,8 +158,8 @@ class Values:
         if self.octaves is None:
             return self.whole
         if costs is None:
-            layer = self.octaves if self.steps is None else self.steps
-            low, high = float(layer.lows[layer.first]), float(layer.highs[layer.last])
+            down, up = self._side(up=False), self._side(up=True)
+            low, high = float(down.lows[down.first]), float(up.highs[up.last])
             return Interval(Fraction(low), Fraction(high)) if low < high else self.whole
         lows, highs = self._places()
         up, down = (
@@ -167,7 +197,7 @@ class Values:
     def squares(self, interval: Interval, alpha: float) -> float:
         """Return Σ votes · (how far the square of a distance from within the range is cut), at most."""
         low, high = float(interval.lower), float(interval.upper)
-        far = float(self.whole.upper - self.whole.lower) + high - low
+        far = high - low
         above = self._beyond(np.array([high]), alpha / 2, lambda e, h: (e - h) * (e - h + 2 * far), up=True)
         below = self._beyond(np.array([low]), alpha / 2, lambda e, d: (d - e) * (d - e + 2 * far), up=False)
         return float(above[0] + below[0])
@@ -175,10 +205,7 @@ class Values:
     @property
     def ends(self) -> tuple[float, float]:
         """The values beyond which there are none; infinite where no end is in sight."""
-        assert self.octaves is not None
-        up, down = self.octaves.upward.end, self.octaves.downward.end
-        low = -np.inf if down is None else float(self.octaves.lows[len(BINS) - 1 - down])
-        return low, np.inf if up is None else float(self.octaves.highs[up])
+        return self._side(up=False).start, self._side(up=True).end
 
     @property
     def votes(self) -> float:
@@ -194,21 +221,30 @@ class Values:
         out = inner & ((layer.lows >= float(interval.upper)) | (layer.highs <= float(interval.lower)))
         return min(max(float(layer.counts[out].sum()), 0.0) / layer.votes, 1.0)
 
-    # What lies beyond a place: by steps as far as they go, and by octaves from there.
+    # What lies beyond a place: by the steps, or by octaves where these show values farther out.
+
+    def _side(self, *, up: bool) -> Layer:
+        octaves, steps = self.octaves, self.steps
+        assert octaves is not None
+        if steps is None:
+            return octaves
+        if up:
+            return steps if steps.highs[steps.last] > octaves.lows[octaves.last] else octaves
+        return steps if steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
 
     def _beyond(self, places: Floats, alpha: float, how: Amount, *, up: bool) -> Floats:
-        assert self.octaves is not None
-        if self.steps is None:
-            return _layer(self.octaves, places, alpha, how, up=up)
-        end = float(self.whole.upper if up else self.whole.lower)
-        far = np.maximum(places, end) if up else np.minimum(places, end)
-        found = _layer(self.steps, places, alpha / 2, how, up=up)
-        return np.asarray(found + _layer(self.octaves, far, alpha / 2, how, up=up))
+        layer = self._side(up=up)
+        outside = np.arange(len(layer.counts))
+        outside = outside > layer.last if up else outside < layer.first
+        ends = np.where(outside, layer.middles, layer.highs if up else layer.lows)
+        beyond = ends[None, :] > places[:, None] if up else ends[None, :] < places[:, None]
+        amounts = np.where(beyond, how(ends[None, :], places[:, None]), 0.0)
+        return layer.upward.most(amounts, alpha) if up else layer.down(amounts, alpha)
 
     def _likely(self, places: Floats, *, up: bool) -> Floats:
         layer = self.octaves if self.steps is None else self.steps
         assert layer is not None
-        middles = (layer.lows + layer.highs) / 2
+        middles = layer.middles
         away = middles[None, :] - places[:, None] if up else places[:, None] - middles[None, :]
         shown = np.arange(len(layer.counts))
         inner = (shown >= layer.first) & (shown <= layer.last)
@@ -223,16 +259,8 @@ class Values:
         between = (edges[1:] + edges[:-1]) / 2
         edges = np.unique(np.concatenate([edges, between]))
         if self.steps is not None:
-            edges = np.unique(np.concatenate([edges, self.steps.lows, self.steps.highs]))
+            edges = np.unique(np.concatenate([edges, self.steps.lows[BEYOND // 2 : -BEYOND // 2]]))
         return edges, edges
-
-
-def _layer(layer: Layer, places: Floats, alpha: float, how: Amount, *, up: bool) -> Floats:
-    """Return the sums of amounts of bins that end beyond places."""
-    ends = layer.highs if up else layer.lows
-    beyond = ends[None, :] > places[:, None] if up else ends[None, :] < places[:, None]
-    amounts = np.where(beyond, how(ends[None, :], places[:, None]), 0.0)
-    return layer.upward.most(amounts, alpha) if up else layer.down(amounts, alpha)
 
 
 def _known(most: Floats, likely: Floats) -> Floats:
@@ -243,7 +271,7 @@ def _known(most: Floats, likely: Floats) -> Floats:
 def seen_octaves(counts: Floats, *, blur: Blur) -> Values:
     """Return where values lie, by noisy votes in octaves."""
     places = np.abs(np.abs(BINS) - 129) / FAR_VALUE * (BINS != 0)
-    clear = seen(counts, blur, places, np.ones(MAGNITUDES, bool))
+    clear = seen(counts, blur, places, np.ones(MAGNITUDES, bool), LINE)
     if not clear.any():
         return Values(None)
     ends = _beside(clear, counts, blur.scale)
@@ -252,13 +280,16 @@ def seen_octaves(counts: Floats, *, blur: Blur) -> Values:
 
 def seen_steps(counts: Floats, interval: Interval, *, blur: Blur) -> Layer | None:
     """Return where values lie in a range, by noisy votes in equal steps of it; None where none stands out."""
-    edges = np.linspace(float(interval.lower), float(interval.upper), len(counts) + 1)
     places = np.abs(np.arange(len(counts)) - (len(counts) - 1) / 2) / FAR_STEP
-    clear = seen(counts, blur, places, np.ones(len(counts), bool))
+    clear = seen(counts, blur, places, np.ones(len(counts), bool), np.arange(len(counts)) / FAR_LINE)
     if not clear.any():
         return None
-    at = np.flatnonzero(clear)
-    return Layer(edges[:-1], edges[1:], counts, blur, int(at[0]), int(at[-1]))
+    # The outermost steps hold all that lies beyond them, so that others beyond would hold nothing.
+    at, beyond = np.flatnonzero(clear) + BEYOND, np.arange(-BEYOND, len(counts) + BEYOND + 1)
+    low, high = float(interval.lower), float(interval.upper)
+    edges = low + (high - low) * beyond / len(counts)
+    padded = np.pad(counts, BEYOND)
+    return Layer(edges[:-1], edges[1:], padded, blur, int(at[0]), int(at[-1]), closed=False)
 
 
 def _beside(clear: Mask, counts: Floats, scale: float) -> tuple[int, int]:
