@@ -1,7 +1,8 @@
 """How a small table of released numbers looks: in a terminal, and in a notebook.
 
 A number with an error bar is written `12 ± 3`, the value with as many digits as the bar has meaning for and
-the bar rounded up; where the bar is more than a little lopsided, `12 (8 to 20)`. Texts come from data sets,
+the bar rounded up; where the bar is more than a little lopsided, `12 (8 to 20)`; where a side of it is open,
+`12 (8 or more)`. A cell of which something is to be said has a dagger. Texts come from data sets,
 so what could act on a terminal or a page is made harmless.
 """
 
@@ -17,6 +18,10 @@ from typing import Any
 
 ROWS_IN_TERMINAL, ROWS_IN_PAGE = 40, 200
 """Longer tables end in a note of how many rows follow."""
+
+BESIDE = ("_low", "_high", "_flag")
+"""What the names of columns beside a measure end in: its error bar, and what is to be said of a cell."""
+DAGGER = "†"
 
 Columns = Mapping[str, Sequence[Any]]
 
@@ -88,10 +93,10 @@ def harmless(text: str) -> str:
 
 def with_bar(value: Any, low: Any, high: Any) -> str:
     """A value with its error bar."""
-    if not all(
-        isinstance(end, int) or (isinstance(end, float) and math.isfinite(end)) for end in (value, low, high)
-    ):
+    if not all(isinstance(end, int) or (isinstance(end, float) and end == end) for end in (value, low, high)):
         return number(value)
+    if not all(isinstance(end, int) or math.isfinite(end) for end in (value, low, high)):
+        return _open(value, low, high)
     # As the decimals they print, so that 0.03 is not rounded up to 0.031.
     middle, least, most = (
         Fraction(end) if isinstance(end, int) else Fraction(repr(end)) for end in (value, low, high)
@@ -108,8 +113,17 @@ def with_bar(value: Any, low: Any, high: Any) -> str:
     return f"{_rounded(middle, places)} ({ends[0]} to {ends[1]})"
 
 
+def _open(value: Any, low: Any, high: Any) -> str:
+    """A value of which an end is not known."""
+    below, above = (isinstance(end, float) and math.isinf(end) for end in (low, high))
+    if below and above:
+        return f"{number(value)} (no bounds known)"
+    end, words = (low, "or more") if above else (high, "or less")
+    return f"{number(value)} ({number(end)} {words})"
+
+
 def _rows(columns: Columns, measures: Sequence[str], most: int) -> tuple[list[str], list[list[str]]]:
-    bars = {f"{measure}{end}" for measure in measures for end in ("_low", "_high")}
+    bars = {f"{measure}{end}" for measure in measures for end in BESIDE}
     head = [name for name in columns if name not in bars]
     size = len(next(iter(columns.values()), ()))
     rows = [
@@ -123,7 +137,16 @@ def _rows(columns: Columns, measures: Sequence[str], most: int) -> tuple[list[st
 
 def _with_bar(columns: Columns, measure: str, row: int) -> str:
     ends = [columns[name][row] if name in columns else None for name in (f"{measure}_low", f"{measure}_high")]
-    return with_bar(columns[measure][row], *ends)
+    flag = columns[f"{measure}_flag"][row] if f"{measure}_flag" in columns else None
+    return with_bar(columns[measure][row], *ends) + (f" {DAGGER}" if flag else "")
+
+
+def flagged(columns: Columns, measures: Sequence[str]) -> str:
+    """What the dagger stands for, where there is one."""
+    found = {flag for measure in measures for flag in columns.get(f"{measure}_flag", ()) if flag}
+    return f"{DAGGER} {', '.join(sorted(map(str, found)))}: what bounds took is not hidden by noise" * bool(
+        found
+    )
 
 
 def _places(width: Fraction) -> int:

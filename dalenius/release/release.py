@@ -151,8 +151,8 @@ class Release:
         sure = "" if self.confidence is None else f"{float(100 * self.confidence):g} %"
         if self._one_line:
             shown = display.line(self.columns, self.measures) + (f" ({sure})" if sure else "")
-            return f"{alarm}{shown}, {self.receipt.short}{notes}"
-        caption = (f"± ({sure}), " if sure else "") + self.receipt.short + notes
+            return f"{alarm}{shown}, {self.receipt.short}{self._flagged}{notes}"
+        caption = (f"± ({sure}), " if sure else "") + self.receipt.short + self._flagged + notes
         return alarm + display.table(self.columns, self.measures, caption)
 
     def __repr__(self) -> str:
@@ -163,12 +163,17 @@ class Release:
     def _repr_html_(self) -> str:
         sure = "" if self.confidence is None else f"±: {float(100 * self.confidence):g} %. "
         alarm = TAINTED if self.receipt.tainted else None
-        caption = f"{sure}{self.receipt.short}{self.receipt.notes}".replace("\n", "; ")
+        caption = f"{sure}{self.receipt.short}{self._flagged}{self.receipt.notes}".replace("\n", "; ")
         return display.page(self.columns, self.measures, caption, notes=self.receipt.lines(), alarm=alarm)
 
     @property
+    def _flagged(self) -> str:
+        said = display.flagged(self.columns, self.measures)
+        return f"\n{said}" if said else ""
+
+    @property
     def _one_line(self) -> bool:
-        bars = {f"{measure}{end}" for measure in self.measures for end in ("", "_low", "_high")}
+        bars = {f"{measure}{end}" for measure in self.measures for end in ("", *display.BESIDE)}
         return len(self) == 1 and set(self.columns) <= bars
 
     def statement(

@@ -28,7 +28,6 @@ from dalenius.tables.planning.budgeting import Additive
 from dalenius.tables.planning.deviations import ROUNDING, Floats, gaussian_reach, laplace_reach, normal
 
 
-
 @dataclass(frozen=True)
 class Noisy:
     """Totals of one measure with their noise, a number for each group, and the law of that noise."""

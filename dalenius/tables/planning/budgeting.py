@@ -52,7 +52,7 @@ LEAST_FAILURE = Fraction(1, 10**45)
 MARGIN, FASTER = Fraction(2, 10**8), 4
 """By how much a multiplier is raised beside what selection costs, which is evaluated with an error; each
 time that this is found a hair too small it is so many times as much."""
-EACH_SEARCH, MOST_SEARCH = Fraction(3, 20), Fraction(2, 5)
+EACH_SEARCH, MOST_SEARCH = Fraction(3, 20), Fraction(7, 20)
 """The part of the cost that a search for bounds takes, and that all of them together may take."""
 
 

@@ -44,11 +44,6 @@ def _nothing_seen(plan: Plan, found: Found) -> list[str]:
                 f"results may be too small by any amount. Declare {most}_per_unit, state "
                 f"bounds=Bounds({most}=…), or allow a larger epsilon."
             )
-        elif family == "rows" and chosen.removed.sizes.tail is not None and chosen.removed.sizes.tail.end is None:
-            said.append(
-                f"Rows of a few {who}s may be very many, as far as noise lets see, and results too small by "
-                "any amount. Declare rows_per_unit, or state bounds=Bounds(rows=…)."
-            )
     return said + [
         f"No range of {names[column]} could be found, so nothing is said of its values: too few stood out of "
         f'the noise. State its range: bounds=Bounds(ranges={{"{names[column]}": (lower, upper)}}).'

@@ -5,8 +5,9 @@ holds both: the noise on its two sides, and above it what is taken, at most (`re
 
     width of the noise · C  +  (what is taken, at most)  +  SAY · (mean |error|)
 
-is least. The error is that of the noise and of what is likely taken of a group. No number of groups enters:
-what is taken from one may be all of it, however many others there are, empty ones above all.
+is least. The error is that of the noise and of what is likely taken of a group. What is taken from one group
+may be all that is taken, however many others there are, empty ones above all, or it is in proportion to what
+is left of it.
 
 What is chosen depends on noisy counts and public facts only.
 """
@@ -22,8 +23,8 @@ import numpy as np
 
 from dalenius.tables.engines.engine import SIZES
 from dalenius.tables.planning.deviations import Floats
-from dalenius.tables.planning.removed import Removed, Sizes
-from dalenius.tables.planning.seeing import Blur, seen
+from dalenius.tables.planning.removed import Removed, Sizes, bins_of
+from dalenius.tables.planning.seeing import Blur, outermost, seen
 from dalenius.tables.planning.tails import Tail
 
 FAR_SIZE = 8.0
@@ -32,12 +33,12 @@ UNSEEN = Fraction(3)
 """The bound on units of which nothing can be seen: then noise is too loud for any choice to matter much."""
 RISK = 0.02
 """At which what is taken enters a choice."""
-SAY = 4.0
+SAY = 8.0
 """How much more an error counts than the width of an interval, which is some times as large."""
 SHARED = 1.25
 """How much more a bound may cost a measure for being that of all: rows are read once for each bound."""
-SPREAD = 0.25
-"""What a group loses of all that is taken, where there are several; a guess for choosing only."""
+FILLED = 200
+"""How many groups have rows, at most; a guess for choosing only, as most of very many are empty."""
 
 
 @dataclass(frozen=True)
@@ -65,21 +66,24 @@ class Chosen:
         return self.removed.sizes.tail is not None
 
 
-def seen_sizes(counts: Floats, *, blur: Blur, most: float, presence: bool = False) -> Sizes:
+def seen_sizes(
+    counts: Floats, *, blur: Blur, most: float, presence: bool = False, whole: bool = False
+) -> Sizes:
     """Return the sizes of units as a noisy histogram shows them.
 
     Args:
-        counts: Units in each bin, with noise.
+        counts: Units in each half octave of sizes, with noise.
         blur: The noise.
         most: The largest size that a unit can have.
         presence: Whether sizes are those of presence in groups.
+        whole: Whether sizes are whole numbers.
     """
-    nothing = Sizes(None, most, presence)
-    at = np.arange(SIZES, dtype=np.float64)
-    clear = seen(counts, blur, at / FAR_SIZE, nothing.possible, at)
+    bins = bins_of(most, whole=whole)
+    line, counts = bins.astype(np.float64), counts[bins]
+    clear = seen(counts, blur, line / FAR_SIZE, np.ones(len(bins), bool), line)
     if not clear.any():
-        return nothing
-    return Sizes(Tail(counts, blur, int(np.max(np.nonzero(clear)[0])), 1 / 2), most, presence)
+        return Sizes(None, most, presence, bins)
+    return Sizes(Tail(counts, blur, outermost(counts, blur, clear), 1 / 2), most, presence, bins)
 
 
 def choose_limit(sizes: Sizes, stakes: Stakes, *, groups: int, most: float) -> Chosen:
@@ -119,9 +123,13 @@ def _of(alone: Sequence[Chosen], limit: float) -> int:
 
 def costs(sizes: Sizes, stakes: Stakes, tries: Floats, groups: int) -> Floats:
     """Return what bounds cost."""
-    taken = sizes.most_taken(tries, RISK)
     likely, _ = sizes.likely_taken(tries)
-    error = stakes.error * tries + (1.0 if groups == 1 else SPREAD) * np.maximum(likely, 0.0)
+    filled = min(groups, FILLED)
+    taken = sizes.most_taken(tries, RISK)
+    if filled > 1:
+        # In proportion to what is left of a group, and of larger units alone: see `removed`.
+        taken = np.minimum(taken, sizes.whole / filled + sizes.most_taken(tries, RISK, above=2.0))
+    error = stakes.error * tries + np.maximum(likely, 0.0) / math.sqrt(filled)
     return np.asarray(stakes.width * tries + taken + SAY * error)
 
 
@@ -129,6 +137,6 @@ def _clipped(sizes: Sizes, limit: float) -> tuple[float, float]:
     """Return the share of units that have more, by estimate and at most."""
     assert sizes.tail is not None
     above = (sizes.ends > limit * (1 + 1e-9)).astype(np.float64)[None, :]
-    whole = max(float(sizes.tail.likely(np.ones((1, SIZES)))[0][0]), 1.0)
+    whole = max(float(sizes.tail.likely(np.ones((1, len(sizes.bins))))[0][0]), 1.0)
     likely, most = float(sizes.tail.likely(above)[0][0]), float(sizes.tail.most(above, RISK)[0])
     return min(max(likely, 0.0) / whole, 1.0), min(most / whole, 1.0)

@@ -2,7 +2,7 @@
 
 Bars hold the statistic of the table. Noise has a bar of the *bounded* statistic, which is what the same
 formulas give on the totals without noise; to it comes what bounds took away, at most (`removed`, `spanning`,
-`pairs`), at a fifth of the risk. Bounds that are known or given are taken at their word. Values are counted in whole steps of a grid, cut towards zero; a
+`pairs`), at three tenths of the risk. Bounds that are known or given are taken at their word. Values are counted in whole steps of a grid, cut towards zero; a
 bar allows for that where the number of values is measured too, so that it holds the statistic of the values
 themselves, clamped. (A sum alone has steps so fine that all of this is a fraction of its noise for as many as
 10^9 rows.) Each bar holds it with probability at least 1 − α:
@@ -40,7 +40,7 @@ from dalenius.tables.rows import Range
 
 COUNTING = Fraction(1, 1000)
 """Of the risk of a sum, for how many values there are."""
-TAKEN = Fraction(1, 5)
+TAKEN = Fraction(3, 10)
 """Of the risk of a bar, for what bounds took."""
 WHOLE = ("count", "count_of", "units", "distinct")
 
@@ -76,9 +76,15 @@ class Totals:
 
     def clipped(self, aggregate: Aggregate, alpha: Fraction) -> NDArray[np.bool_]:
         """In which groups what bounds took, at most, is more of the bar than noise is."""
-        bars, noise = self.bars(aggregate, alpha), Totals(
-            self.question, self.measures, self.noisy, replace(self.found, chosen={}, values={}, ladders={})
-        ).bars(aggregate, alpha)
+        bars, noise = (
+            self.bars(aggregate, alpha),
+            Totals(
+                self.question,
+                self.measures,
+                self.noisy,
+                replace(self.found, chosen={}, values={}, ladders={}),
+            ).bars(aggregate, alpha),
+        )
         return np.asarray(bars.high - bars.low > 2 * (noise.high - noise.low))
 
     # What bounds took.
@@ -93,10 +99,7 @@ class Totals:
         values = self.found.values.get(column)
         if values is None or not values.some:
             return None
-        removed = self.found.removed((kind, column))
-        rows = float(self.found.limit_of((kind, column)))
-        rows = rows if removed is None else max(rows, removed.sizes.clear)
-        return Cut(values, self._within(kind, column), rows)
+        return Cut(values, self._within(kind, column), self.found.rows_of_vote(column, (kind, column)))
 
     def _split(self, alpha: Fraction, *more: object) -> tuple[Fraction, float]:
         """The risk of noise, and of each thing that bounds took."""
@@ -310,11 +313,14 @@ class Cut:
 
     def above(self, risk: float) -> float:
         """How much is taken from the sum of a group, at most."""
-        return self.rows * float(self.values.above(np.array([self.within[1]]), risk / 2)[0])
+        return self._rows(float(self.values.above(np.array([self.within[1]]), risk / 2)[0]))
 
     def below(self, risk: float) -> float:
         """How much is added to it."""
-        return self.rows * float(self.values.below(np.array([self.within[0]]), risk / 2)[0])
+        return self._rows(float(self.values.below(np.array([self.within[0]]), risk / 2)[0]))
+
+    def _rows(self, votes: float) -> float:
+        return self.rows * votes if votes > 0 else 0.0
 
     def widened(self, found: Bars, left: Floats, risk: float) -> Bars:
         """An average of at least so many values."""
@@ -326,7 +332,7 @@ class Cut:
 
     def spread(self, found: Bars, left: Floats, risk: float) -> Bars:
         """A variance of at least so many values; holding values never makes it larger."""
-        more = _over(self.rows * self.values.squares(self.interval, risk), left)
+        more = _over(self._rows(self.values.squares(self.interval, risk)), left)
         lower, upper = self.values.ends
         most = np.maximum(found.high, (upper - lower) ** 2 / 4)
         return Bars(found.value, found.low, np.minimum(found.high + more, most)).wider()

@@ -9,15 +9,15 @@ So for any T ≥ C all units take from g at most (T/C − 1)·(what is left of g
 number of units that are in g, n(g) = 1, and 1 − C/s takes the place of s − C.
 
 The sum is over a histogram of sizes, its bins taken at their upper ends; with noise it is bounded as `tails`
-says, under the assumption stated there. T is tried at three places at a third of the risk each, and where no
+says, under the assumption stated there. T is tried at C and 2C at half of the risk each, and where no
 unit is larger. Weights are whole numbers of 1/WEIGHT, cut towards zero: sizes are taken a little larger for it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,10 @@ from dalenius.tables.engines.engine import SIZES, WEIGHT
 from dalenius.tables.planning.deviations import Floats
 from dalenius.tables.planning.tails import Tail
 
-FARTHER = (1.0, 2.0, 4.0)
+FARTHER = (1.0, 2.0)
 """Places of T, over C."""
+NO_WHOLE = (1, 3)
+"""Half octaves that hold no whole number."""
 UNKNOWN = 2.0**31
 """The size that stands for any, where it is not known how many rows a unit can have."""
 ROUNDED = 1 + 2.0**-12
@@ -42,37 +44,33 @@ class Sizes:
     """None where nothing stands out."""
     most: float
     presence: bool = False
+    bins: NDArray[np.int64] = field(default_factory=lambda: np.arange(SIZES))
+    """The half octaves of the engine that can hold units."""
 
-    @property
-    def possible(self) -> NDArray[np.bool_]:
-        """Which bins can hold units."""
-        return np.asarray(np.arange(SIZES) <= min(math.ceil(2 * math.log2(max(self.most, 1.0))), SIZES - 1))
-
-    @property
+    @cached_property
     def ends(self) -> Floats:
         """The upper ends of bins."""
-        return np.minimum(2.0 ** (np.arange(SIZES) / 2), self.most)
+        return np.minimum(2.0 ** (self.bins / 2), self.most)
 
-    @property
+    @cached_property
     def middles(self) -> Floats:
         """What sizes of bins are about; small whole ones are known exactly."""
-        at = np.arange(SIZES)
+        at = self.bins
         return np.minimum(2.0 ** (at / 2 - np.where(at <= 2, 0, 1 / 4)), self.most)
 
     def taken(self, sizes: Floats, limits: Floats, above: Floats) -> Floats:
         """Return what each limit takes from one unit of each size above a place, a row for each limit."""
         limits, above = limits[:, None], above[:, None]
         lost = 1 - limits / sizes if self.presence else sizes - limits
-        some = (sizes > above * (1 + 1e-9)) & self.possible
-        return np.where(some, np.maximum(lost, 0.0), 0.0)
+        return np.where(sizes > above * (1 + 1e-9), np.maximum(lost, 0.0), 0.0)
 
-    def most_taken(self, limits: Floats, alpha: float) -> Floats:
-        """Return what each limit takes from all units, at most, at risk alpha.
+    def most_taken(self, limits: Floats, alpha: float, above: float = 1.0) -> Floats:
+        """Return what each limit takes from all units, or from those so many times larger, at most.
 
         Where nothing bounds it, of units of a size that stands out.
         """
         assert self.tail is not None
-        amounts = self.taken(self.ends * ROUNDED, limits, limits)
+        amounts = self.taken(self.ends * ROUNDED, limits, limits * above)
         found = self.tail.most(amounts, alpha)
         if np.isfinite(found).all():
             return found
@@ -88,7 +86,7 @@ class Sizes:
     def whole(self) -> float:
         """What all units have, about; of those that may be seen."""
         assert self.tail is not None
-        every = np.ones(SIZES) if self.presence else self.middles
+        every = np.ones(len(self.bins)) if self.presence else self.middles
         return max(float(self.tail.likely(every[None, :])[0][0]), 1.0)
 
     @property
@@ -103,6 +101,12 @@ class Sizes:
     def clear(self) -> float:
         """The largest size that stands out."""
         return self.most if self.tail is None else float(self.ends[self.tail.top])
+
+
+def bins_of(most: float, *, whole: bool) -> NDArray[np.int64]:
+    """Return the bins that can hold units: none beyond `most`, and where sizes are whole numbers no others."""
+    last = min(math.ceil(2 * math.log2(max(most, 1.0))), SIZES - 1)
+    return np.array([at for at in range(last + 1) if not (whole and at in NO_WHOLE)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,15 @@ from dalenius.mechanisms.laplace import Laplace
 from dalenius.privacy.sensitivity import sqrt_up
 from dalenius.tables.engines.engine import MASS, WEIGHT, Bounding, Loaded, Measure
 from dalenius.tables.planning.budgeting import Additive, Noise, Norm
-from dalenius.tables.planning.choosing import RISK, Chosen, Stakes, choose_limit, seen_sizes, shared_limits
+from dalenius.tables.planning.choosing import (
+    FILLED,
+    RISK,
+    Chosen,
+    Stakes,
+    choose_limit,
+    seen_sizes,
+    shared_limits,
+)
 from dalenius.tables.planning.known import Known
 from dalenius.tables.planning.measures import Family, Need, Place, counted, ranged
 from dalenius.tables.planning.pairs import RUNGS, Ladder
@@ -39,8 +47,8 @@ STEPS = 7
 """Levels of a tree whose leaves are the steps of a range."""
 SURE = Fraction(1, 25)
 """The risk at which noise enters a choice."""
-ONE_GROUP = 0.25
-"""What a group has of all that lies outside a range, where there are several; a guess for choosing only."""
+MORE = 2.0
+"""How many times as many rows as on average units have whose values lie far out, at most: an assumption."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,16 @@ class Found:
             return None
         limit = self.presence if family == "units" else self.limit_of(place)
         return Removed(chosen.removed.sizes, float(limit))
+
+    def rows_of_vote(self, column: int, place: Place) -> float:
+        """How many rows of a group a vote on values stands for, at most: see `spanning`."""
+        removed, limit = self.removed(place), float(self.limit_of(place))
+        if removed is None or removed.nothing:
+            return limit
+        if removed.sizes.tail is None:
+            return math.inf
+        mean = removed.sizes.whole / self.values[column].votes
+        return min(max(limit, removed.sizes.clear), max(MORE * mean, 1.0))
 
     def bounding(self, norm: Norm, place: Place, groups: int | None, salt: bytes) -> Bounding:
         """What a unit may contribute to a measure."""
@@ -158,9 +176,7 @@ class Searching:
         )
         ranges = {column: self._range(column, seen, found, len(keys)) for column, seen in values.items()}
         kept = tuple(ranges.get(column, known) for column, known in enumerate(self.intervals))
-        return Found(
-            found.limit, found.presence, found.pairs, kept, chosen, values, limits, ladders
-        )
+        return Found(found.limit, found.presence, found.pairs, kept, chosen, values, limits, ladders)
 
     def _asks(self, family: Family) -> bool:
         return any(need.family == family for need in self.needs)
@@ -173,7 +189,8 @@ class Searching:
         noisy = (counts + law.draw(counts.size)).astype(np.float64)
         groups = min(len(keys), self.facts.most_groups or len(keys))
         most = self._most(presence, groups, noise.norm)
-        return seen_sizes(noisy, blur=_blur(law), most=most, presence=presence)
+        whole = noise.norm == "l1" or (groups == 1 and not presence)
+        return seen_sizes(noisy, blur=_blur(law), most=most, presence=presence, whole=whole)
 
     def _octaves(self, loaded: Loaded, column: int, noise: Noise) -> Values:
         law = noise.on(Fraction(MASS), nonnegative=True)
@@ -195,9 +212,7 @@ class Searching:
         noisy = (totals + law.draw(totals.size)).astype(np.float64)
         return values.closer(seen_steps(noisy / WEIGHT, whole, blur=_blur(law, WEIGHT)))
 
-    def _ladder(
-        self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, salt: bytes
-    ) -> Ladder:
+    def _ladder(self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, salt: bytes) -> Ladder:
         """Counts over all groups for each number of values kept, each with a part of the noise's cost."""
         parts = sqrt_up(Fraction(len(RUNGS))) if noise.norm == "l2" else Fraction(len(RUNGS))
         counts, laws = [], []
@@ -276,10 +291,11 @@ class Searching:
         stakes = [self._stakes(need) for need in kinds]
         limit = float(found.limit_of(kinds[0].place))
         removed = found.removed(kinds[0].place)
-        lost, votes, rows = 0.0, limit, min(limit, 1.0)
+        lost, rows = 0.0, min(limit, 1.0)
+        votes = found.rows_of_vote(column, kinds[0].place)
+        votes = votes if math.isfinite(votes) else limit
         if removed is not None and removed.sizes.tail is not None:
             lost = float(removed.sizes.most_taken(np.array([limit]), RISK)[0])
-            votes = max(limit, removed.sizes.clear)
             rows = removed.sizes.whole / seen.votes
         places = {need.place for need in self.needs}
         centred = counted(column, self.question) in places
@@ -287,7 +303,7 @@ class Searching:
             max(each.width for each in stakes) * limit + (2 if centred else 1) * lost,
             max(each.error for each in stakes) * limit,
             votes,
-            rows * (1.0 if groups == 1 else ONE_GROUP),
+            rows / math.sqrt(min(groups, FILLED)),
             centred,
         )
         return seen.range(costs)

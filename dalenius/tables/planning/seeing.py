@@ -21,8 +21,10 @@ from dalenius.tables.planning.deviations import Floats, gaussian_reach, laplace_
 Mask = NDArray[np.bool_]
 
 WINDOWS = (1, 2, 4, 8)
-SURE, LIKELY = 3.5, 2.5
+SURE, LIKELY = 3.0, 2.5
 """How far a window at the nearest place must stand out."""
+SHORTLY, BESIDE = 6, 2.25
+"""So many bins behind the last that stands out another does if it stands out so far."""
 FAR = 8.0
 """How far from the bin that holds most the threshold has grown by one standard deviation."""
 
@@ -99,6 +101,17 @@ def _seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Mask:
         for index in clear[np.argsort(-standing[clear], kind="stable")].tolist():
             _take(found, free, index, width)
     return found
+
+
+def outermost(counts: Floats, blur: Blur, clear: Mask) -> int:
+    """Return the last bin that stands out; shortly behind others, less is enough."""
+    last = int(np.max(np.nonzero(clear)[0]))
+    while True:
+        near = counts[last + 1 : last + 1 + SHORTLY]
+        beside = np.flatnonzero(blur.standing(near, np.ones(len(near))) > BESIDE)
+        if not beside.size:
+            return last
+        last += 1 + int(beside[-1])
 
 
 def _take(found: Mask, free: Mask, index: int, width: int) -> None:

@@ -38,17 +38,19 @@ FAR_LINE = 8.0
 BINS: Floats = np.arange(MAGNITUDES, dtype=np.float64) - MAGNITUDES // 2
 HIGHS: Floats = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - (128 + (BINS < 0))))
 LOWS: Floats = -HIGHS[::-1]
-LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 118, 0)
-"""Where octaves lie: all sizes below a thousandth are one place."""
+LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 127, 0)
+"""Where octaves lie: all sizes below a half are one place."""
 BEYOND = 128
 """Steps on either side of a range, into which votes may thin out."""
 BESIDE = 1.5
 """Deviations by which a bin next to the outermost must stand out."""
 FARTHER = 4
 """Octaves beyond the outermost that stands out at which a range may end."""
+SMALL = 2.0**-12
+"""Ends of a range that are so small beside the largest are zero."""
 RISK = 0.02
 """At which what lies outside enters a choice."""
-SAY = 4.0
+SAY = 8.0
 """How much more an error counts than the width of an interval."""
 
 
@@ -77,7 +79,9 @@ class Layer:
     @cached_property
     def downward(self) -> Tail:
         """Bins from the highest to the lowest."""
-        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, self.closed)
+        return Tail(
+            self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, self.closed
+        )
 
     @property
     def _octaves(self) -> float:
@@ -205,7 +209,8 @@ class Values:
     @property
     def ends(self) -> tuple[float, float]:
         """The values beyond which there are none; infinite where no end is in sight."""
-        return self._side(up=False).start, self._side(up=True).end
+        assert self.octaves is not None
+        return self.octaves.start, self.octaves.end
 
     @property
     def votes(self) -> float:
@@ -255,7 +260,8 @@ class Values:
         assert self.octaves is not None
         at = self.octaves
         first, last = max(at.first - FARTHER, 0), min(at.last + FARTHER, MAGNITUDES - 1)
-        edges = np.unique(np.concatenate([at.lows[first : last + 1], at.highs[first : last + 1], [0.0]]))
+        edges = np.concatenate([at.lows[first : last + 1], at.highs[first : last + 1], [0.0]])
+        edges = np.unique(np.where(np.abs(edges) < SMALL * np.abs(edges).max(), 0.0, edges))
         between = (edges[1:] + edges[:-1]) / 2
         edges = np.unique(np.concatenate([edges, between]))
         if self.steps is not None:

@@ -8,7 +8,7 @@ Beyond t no sum over noise tells: a single unit there may have any amount. There
 else: **the number of units falls from one bin to the next at least by the factor r, at least as a power law
 of index 1.15 does, and there is no unit where fewer than one in twenty is to be expected.** r is the upper
 confidence limit of the rate at which the bins about t fall: of sums of k neighbours up to t, or behind t, to
-those of the k before, to the power 1/k, the least over k = 1, 2, 4, 8 of those that can be told from noise. So
+those of the k before, to the power 1/k, the least over k = 2, 4, 8 of those that can be told from noise. So
 bin t + i holds at most r times what bin t + i − 1 does, and at most the upper confidence limit of its own
 noisy count; and nothing if what it and those beyond may hold is less than 1/20.
 
@@ -29,10 +29,12 @@ import numpy as np
 from dalenius.tables.planning.deviations import Floats
 from dalenius.tables.planning.seeing import Blur
 
-NEIGHBOURS = (1, 2, 4, 8)
+NEIGHBOURS = (2, 4, 8)
 """Of how many bins together rates are taken."""
-RISK = 0.05
-"""At which limits of rates and of the outermost bin are taken."""
+RISK = 0.15
+"""At which limits of rates and of the outermost bin are taken: they compound, bin by bin."""
+ALONE = 0.03
+"""At which those of single bins beyond are taken."""
 NOBODY = 1 / 20
 """The expected number of units below which there is none."""
 INDEX = 1.15
@@ -97,9 +99,9 @@ class Tail:
     def _fall(self, first: int, k: int) -> float:
         """Return the limit of the rate from k bins to the k behind them."""
         middle, last = first + k, first + 2 * k
-        if first < 0 or last > len(self.counts):
+        if middle <= 0 or last > len(self.counts):
             return np.inf
-        before = float(self.counts[first:middle].sum()) - self._reach(k)
+        before = float(self.counts[max(first, 0) : middle].sum()) - self._reach(k)
         behind = max(float(self.counts[middle:last].sum()), 0.0) + self._reach(k)
         return (behind / before) ** (1 / k) if before > 0 else np.inf
 
@@ -110,8 +112,9 @@ class Tail:
     def _beyond(self) -> Floats:
         """What bins beyond hold at most."""
         units, found = self.edge, np.zeros(len(self.counts) - self.top - 1)
+        reach = float(self.blur.reach(np.ones((1, 1)), ALONE)[0])
         for step, count in enumerate(self.counts[self.top + 1 :].tolist()):
-            units = min(units * self.rate, max(count, 0.0) + self._reach(1))
+            units = min(units * self.rate, max(count, 0.0) + reach)
             if units < NOBODY * (1 - self.rate):
                 break
             found[step] = units
