@@ -1,7 +1,8 @@
 """Error bars of sums of noisy numbers, of their ratios and of their squares, for many groups at once.
 
 Everything is by test inversion: a value is within its bar unless a test of that very value rejects it, which
-happens with probability at most α whatever the true totals are. How far sums of noise reach is in `deviations`.
+happens with probability at most α whatever the true totals are. How far sums of noise reach is told by
+`deviations`.
 
 A ratio θ = S/K (Fieller 1954): S − θK = 0, and its noisy counterpart has the standard deviation
 √(σ_S² + θ²σ_K²). The θ for which |S − θK| is within z of these solve a quadratic inequality: an interval if

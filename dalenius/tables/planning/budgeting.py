@@ -137,21 +137,21 @@ def _selection(noise: Noise, keys: int, failure: Fraction) -> NoisyThreshold:
     return NoisyThreshold(scale=scale, threshold=high, keys=keys, noise="gaussian")
 
 
-def search_share(searches: int) -> Fraction:
-    """Return the part of the cost for searching bounds, the same for any number of groups.
+def search_share(searches: Sequence[Fraction]) -> Fraction:
+    """Return the part of the cost for searches of these weights, the same for any number of groups.
 
     What noise hides of a histogram is in the interval of every group, about as many times as its own noise
     is: the sum of both, A/√(1 − s) + B/√s for a share s, is least near a half and flat about it, and what is
     released has the noise of the first alone.
     """
-    return min(searches * EACH_SEARCH, MOST_SEARCH)
+    return min(sum(searches, Fraction(0)) * EACH_SEARCH, MOST_SEARCH)
 
 
-def weights_of(searches: int, measures: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Return the shares of searches, equal among them, and of measures by their weights."""
-    share = search_share(searches)
-    whole = sum(measures)
-    return (*[share / max(searches, 1)] * searches, *((1 - share) * each / whole for each in measures))
+def weights_of(searches: Sequence[Fraction], measures: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Return the shares of searches and of measures, by their weights."""
+    share, looked, whole = search_share(searches), sum(searches), sum(measures)
+    found = [share * each / looked for each in searches]
+    return (*found, *((1 - share) * each / whole for each in measures))
 
 
 def _gaussian(total: Fraction, relation: Relation, weights: tuple[Fraction, ...]) -> tuple[Noise, ...]:

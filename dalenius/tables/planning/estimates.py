@@ -2,10 +2,12 @@
 
 Bars hold the statistic of the table. Noise has a bar of the *bounded* statistic, which is what the same
 formulas give on the totals without noise; to it comes what bounds took away, at most (`removed`, `spanning`,
-`pairs`), at three tenths of the risk. Bounds that are known or given are taken at their word. Values are counted in whole steps of a grid, cut towards zero; a
-bar allows for that where the number of values is measured too, so that it holds the statistic of the values
-themselves, clamped. (A sum alone has steps so fine that all of this is a fraction of its noise for as many as
-10^9 rows.) Each bar holds it with probability at least 1 − α:
+`pairs`), at three tenths of the risk. Bounds that are known or given are taken at their word.
+
+Values are counted in whole steps of a grid, cut towards zero; a bar allows for that where their number is
+measured too, so that it holds the statistic of the values themselves, clamped. (A sum alone has steps so
+fine that all of this is a fraction of its noise for as many as 10^9 rows.) Each bar holds the bounded
+statistic with probability at least 1 − α, of the α that is left for noise:
 
     count, count_of, units, distinct    the law of the noise, exact but for whole steps; rounded outward
     sum             the same, and a step for each value; their number is in a bar of risk α/1000
@@ -14,6 +16,10 @@ themselves, clamped. (A sum alone has steps so fine that all of this is a fracti
     var_samp        times k/(k − 1), with k rows, at least 2; three bars of risk α/3
     stddev_…        its root
     quantile min max    the tree (see `trees`); a quantile is the least value up to which so many lie
+
+What was taken is added to these: its rows to counts; its rows times the ends of the range to sums, with what
+the range cut off; to an average and a variance as a part λ of all rows, whose values lie anywhere in the
+range; to the rank of a quantile.
 
 Without any value in a group an average, a variance or a quantile has no truth, and its bar no meaning; it is
 still a number, as an empty group must not show.

@@ -22,6 +22,8 @@ from dalenius.tables.planning.budgeting import Additive
 from dalenius.tables.planning.deviations import laplace_reach, normal
 
 RUNGS = (1, 2, 4, 16, 64)
+DOUBT = 3.0
+"""Deviations of its noise that are taken from the count of a rung, where it is chosen."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class Ladder:
 
     @cached_property
     def rung(self) -> int:
-        """The rung that is chosen; the next one with one deviation of doubt."""
+        """The rung that is chosen: of a count that noise hardly made so large."""
         scores = [
-            count - float(law.scale) - self.noise * pairs
+            count - DOUBT * float(law.scale) - self.noise * pairs
             for count, law, pairs in zip(self.counts, self.laws, RUNGS, strict=True)
         ]
         return int(np.argmax(scores))

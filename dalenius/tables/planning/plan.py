@@ -84,7 +84,7 @@ class Plan:
             epsilon=limit,
             delta=failure,
             relation=unit.relation,
-            weights=weights_of(len(looked), [need.weight for need in wanted]),
+            weights=weights_of([each.weight for each in looked], [need.weight for need in wanted]),
             keys=keys_per_unit(question, given, failure),
         )
         size = None if public_size is None else numbers.count(public_size, "public_size", least=0)

@@ -9,8 +9,8 @@ from dalenius.losses.fields import written
 from dalenius.tables.bounds import names_of
 from dalenius.tables.engines.engine import Measure
 from dalenius.tables.planning.bars import Noisy
-from dalenius.tables.planning.measures import Family, Place, ranged
 from dalenius.tables.planning.choosing import RISK
+from dalenius.tables.planning.measures import Family, Place, ranged
 from dalenius.tables.planning.searching import Found
 from dalenius.tables.question import Interval
 

@@ -1,7 +1,8 @@
 """What a bound on units' contributions takes from each group, at most.
 
-**Theorem.** Let unit u have n(g) rows in group g, and size s, their norm over the groups (L2 or L1). The bound
-C gives them the weight W = min(1, C/s), up to rounding down. From group g it takes (1 − W)·n(g), which is
+**Theorem.** Let unit u have n(g) rows in group g, and size s, their norm over the groups (L2 or L1). The
+bound C gives them the weight W = min(1, C/s), up to rounding down. From group g it takes (1 − W)·n(g), which
+is
 
     at most s − C, as n(g) ≤ s,        and (s/C − 1) times what it leaves of the unit there.
 
@@ -9,8 +10,8 @@ So for any T ≥ C all units take from g at most (T/C − 1)·(what is left of g
 number of units that are in g, n(g) = 1, and 1 − C/s takes the place of s − C.
 
 The sum is over a histogram of sizes, its bins taken at their upper ends; with noise it is bounded as `tails`
-says, under the assumption stated there. T is tried at C and 2C at half of the risk each, and where no
-unit is larger. Weights are whole numbers of 1/WEIGHT, cut towards zero: sizes are taken a little larger for it.
+says, under the assumption stated there. T is tried at C and 2C at half of the risk each, and where no unit is
+larger. Weights are whole numbers of 1/WEIGHT, cut towards zero: sizes are taken a little larger for it.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Sizes:
 
 
 def bins_of(most: float, *, whole: bool) -> NDArray[np.int64]:
-    """Return the bins that can hold units: none beyond `most`, and where sizes are whole numbers no others."""
+    """Return the bins that can hold units: none beyond `most`, and none without a whole number if `whole`."""
     last = min(math.ceil(2 * math.log2(max(most, 1.0))), SIZES - 1)
     return np.array([at for at in range(last + 1) if not (whole and at in NO_WHOLE)])
 

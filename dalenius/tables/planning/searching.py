@@ -62,6 +62,11 @@ class Search:
     kind: Literal["rows", "groups", "values", "steps", "pairs"]
     column: int | None = None
 
+    @property
+    def weight(self) -> Fraction:
+        """Its share of the cost, against others: a ladder has several rungs."""
+        return Fraction(2 if self.kind == "pairs" else 1)
+
 
 @dataclass(frozen=True)
 class Found:

@@ -5,12 +5,14 @@ one of equal steps within that range tells it more closely. Each unit has one vo
 over its rows. Ends are moved to where the honest interval of what is asked is narrowest: noise grows with the
 range, and what lies outside, at most, is in the interval.
 
-**What a range takes.** Rows of unit u with values in bin b are a share m of its rows; where these are at most
-s in a group, at most s·m of them are in it: this is assumed of units of several groups too, of which a group
-might have all that lie in one bin. So holding values below H takes from the sum of a group at most s times
-Σ_b m_b·(end of b − H), with m_b the votes of all units; bounded from noisy votes as `tails` says, outward from
-the outermost bin that stands out, under the assumption stated there; in bins beyond it values are taken at
-their middle, as more lie below it where numbers fall.
+**What a range takes.** Let a share m of the rows of unit u have values in bin b: u's vote for b. Of its rows
+in a group, at most s, at most s·m are taken to lie in b; of a unit in several groups one might have all that
+do, which is assumed not to be the rule. So holding values below H takes from the sum of a group at most s
+times Σ_b m_b·(end of b − H), with m_b the votes of all units, where s is the limit on units' rows, and not
+more than twice what units have on average: units whose values lie far out are assumed to have no more rows
+than that. Noisy votes are bounded as `tails` says, outward from the outermost bin that stands out, under the
+assumption stated there; in bins beyond it values are taken at their middle, as more lie below it where they
+become fewer.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a range costs: by noise for each unit of its size, and for each vote of values that it cuts off."""
+    """What a range costs: by noise for each unit of its size, and for each vote that it cuts off."""
 
     width: float
     """Of an interval, by noise."""

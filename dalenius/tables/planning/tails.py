@@ -1,8 +1,8 @@
-"""How much a noisy histogram holds beyond some place, at most: the one assumption about what cannot be seen.
+"""How much a noisy histogram holds beyond a place, at most: the one assumption about what cannot be seen.
 
-A sum Σ a_b·n_b over bins b, of amounts a_b ≥ 0 of which only far bins have any, is estimated without bias from
-the noisy counts, and its deviation is known. Up to the outermost bin t that stands out of the noise it is at
-most its estimate and so much noise as is exceeded with probability α.
+A sum Σ a_b·n_b over bins b, of amounts a_b ≥ 0 of which only far bins have any, is estimated without bias
+from the noisy counts, and its deviation is known. Up to the outermost bin t that stands out of the noise it
+is at most its estimate and so much noise as is exceeded with probability α.
 
 Beyond t no sum over noise tells: a single unit there may have any amount. There this is assumed, and nothing
 else: **the number of units falls from one bin to the next at least by the factor r, at least as a power law
@@ -103,7 +103,7 @@ class Tail:
             return np.inf
         before = float(self.counts[max(first, 0) : middle].sum()) - self._reach(k)
         behind = max(float(self.counts[middle:last].sum()), 0.0) + self._reach(k)
-        return (behind / before) ** (1 / k) if before > 0 else np.inf
+        return float((behind / before) ** (1 / k)) if before > 0 else np.inf
 
     def _reach(self, bins: int) -> float:
         return float(self.blur.reach(np.ones((bins, 1)), RISK)[0])

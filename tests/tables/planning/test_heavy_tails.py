@@ -1,8 +1,8 @@
 """Intervals contain what is true of the table where units have very many rows or values, bounds and all.
 
 Every trial is a table of its own, drawn from a heavy-tailed law, so that how often the assumption on tails
-fails is part of what is tested: of Pareto laws of index 1.5 it does about once in ten times where all rows are
-counted, of others hardly ever. With a true coverage of 85 % a test fails with probability below 1e-6.
+fails is part of what is tested: of Pareto laws of index 1.5 it does about once in ten times where all rows
+are counted, of others hardly ever. With a true coverage of 85 % a test fails with probability below 1e-6.
 """
 
 from __future__ import annotations
