@@ -88,16 +88,17 @@ def seen(counts: Floats, blur: Blur, places: Floats, possible: Mask, line: Float
     if not found.any():
         return _likeliest(counts, blur, places, possible)
     most = int(np.argmax(np.where(found, counts, -np.inf)))
-    return _seen(counts, blur, np.abs(line - line[most]) / FAR, possible)
+    return _seen(counts, blur, np.abs(line - line[most]) / FAR, possible, nearest=True)
 
 
-def _seen(counts: Floats, blur: Blur, places: Floats, possible: Mask) -> Mask:
-    """Return the bins of windows that stand out."""
+def _seen(counts: Floats, blur: Blur, places: Floats, possible: Mask, *, nearest: bool = False) -> Mask:
+    """Return the bins of windows that stand out, by the farthest of their places, or the nearest."""
     free = possible.copy()
     found = np.zeros_like(possible)
     for width in WINDOWS:
         standing = _standing(counts, blur, free, width)
-        clear = np.flatnonzero(standing > SURE + _greatest(places, width))
+        far = -_greatest(-places, width) if nearest else _greatest(places, width)
+        clear = np.flatnonzero(standing > SURE + far)
         for index in clear[np.argsort(-standing[clear], kind="stable")].tolist():
             _take(found, free, index, width)
     return found
@@ -139,13 +140,14 @@ def _standing(counts: Floats, blur: Blur, free: Mask, width: int) -> Floats:
 
 
 def _windows(row: Floats, width: int) -> Floats:
-    """Return the window that begins at each bin, cut at the end."""
-    padded = np.pad(row, (0, width - 1))
+    """Return the window that begins at each bin, with the last bin behind the end."""
+    padded = np.pad(row, (0, width - 1), mode="edge")
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width))
 
 
 def _sums(row: Floats, width: int) -> Floats:
-    return np.asarray(_windows(row, width).sum(axis=1))
+    padded = np.pad(row, (0, width - 1))
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).sum(axis=1))
 
 
 def _greatest(places: Floats, width: int) -> Floats:

@@ -40,7 +40,7 @@ FAR_LINE = 8.0
 BINS: Floats = np.arange(MAGNITUDES, dtype=np.float64) - MAGNITUDES // 2
 HIGHS: Floats = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - (128 + (BINS < 0))))
 LOWS: Floats = -HIGHS[::-1]
-LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 127, 0)
+LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 128, 0)
 """Where octaves lie: all sizes below a half are one place."""
 BEYOND = 128
 """Steps on either side of a range, into which votes may thin out."""
@@ -235,9 +235,12 @@ class Values:
         assert octaves is not None
         if steps is None:
             return octaves
+        # The outermost steps hold all that lies beyond them too.
         if up:
-            return steps if steps.highs[steps.last] > octaves.lows[octaves.last] else octaves
-        return steps if steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
+            inside = steps.last < len(steps.counts) - 1 - BEYOND
+            return steps if inside and steps.highs[steps.last] > octaves.lows[octaves.last] else octaves
+        inside = steps.first > BEYOND
+        return steps if inside and steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
 
     def _beyond(self, places: Floats, alpha: float, how: Amount, *, up: bool) -> Floats:
         layer = self._side(up=up)
@@ -282,8 +285,11 @@ def seen_octaves(counts: Floats, *, blur: Blur) -> Values:
     clear = seen(counts, blur, places, np.ones(MAGNITUDES, bool), LINE)
     if not clear.any():
         return Values(None)
-    ends = _beside(clear, counts, blur.scale)
-    return Values(Layer(LOWS, HIGHS, counts, blur, *ends))
+    first, last = _beside(clear, counts, blur.scale)
+    if last < MAGNITUDES // 2:
+        # Columns of negative numbers alone are rare: positive ones of the same sizes may be hidden by noise.
+        last = MAGNITUDES - 1 - first
+    return Values(Layer(LOWS, HIGHS, counts, blur, first, last))
 
 
 def seen_steps(counts: Floats, interval: Interval, *, blur: Blur) -> Layer | None:
