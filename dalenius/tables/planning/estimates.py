@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.tables.engines.engine import WEIGHT, Measure
-from dalenius.tables.planning.bars import Bars, Floats, Noisy, linear, ratio
+from dalenius.tables.planning.bars import Bars, Noisy, linear, ratio
+from dalenius.tables.planning.deviations import Floats
 from dalenius.tables.planning.measures import ORDERED, SPREAD, Kind, Place, counted, ends
 from dalenius.tables.planning.removed import Removed
 from dalenius.tables.planning.searching import Found

@@ -198,7 +198,7 @@ class Plan:
         self, keys: Sequence[Key], found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]
     ) -> Answer:
         totals = Totals(self.question, made, noisy, found, self.public_size)
-        sheet = Sheet(self.question, keys, totals, 1 - self.confidence)
+        sheet = Sheet(self.question, keys, totals, 1 - self.confidence, searched=bool(self.searches))
         columns, measures = sheet.columns()
         return Answer(
             columns,

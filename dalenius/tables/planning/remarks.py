@@ -87,9 +87,10 @@ def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[
         parts.append({"kind": f"search_{search.kind}", "multiplier": written(noise.multiplier)})
     for place, total in noisy.items():
         measure = {"measure": place[0], "column": place[1], "levels": made[place].levels}
-        limit = {} if place not in found.limits else {"limit": written(found.limits[place])}
-        noise = {"noise": json.loads(total.law.to_json())}
-        parts.append({k: v for k, v in measure.items() if v} | limit | noise)
+        part: dict[str, object] = {k: v for k, v in measure.items() if v}
+        if place in found.limits:
+            part["limit"] = written(found.limits[place])
+        parts.append(part | {"noise": json.loads(total.law.to_json())})
     applied = {"norm": plan.norm, "limit": written(found.limit), "presence": written(found.presence)}
     return json.dumps(
         {"kind": "table_query", "version": 1, "bounds": applied | {"pairs": found.pairs}, "parts": parts},

@@ -150,10 +150,20 @@ class Values:
         """The octaves that stand out."""
         if self.octaves is None:
             return Interval(Fraction(-1), Fraction(1))
-        low, high = self.octaves.lows[self.octaves.first], self.octaves.highs[self.octaves.last]
+        low, high = self.octaves.lows[self.octaves.first], self._upper.highs[self._upper.last]
         if low == high:
             low, high = min(low, -1.0), max(high, 1.0)
         return Interval(Fraction(float(low)), Fraction(float(high)))
+
+    @cached_property
+    def _upper(self) -> Layer:
+        """Octaves, with positive ones of the sizes of negative ones that stand out alone.
+
+        Columns of negative numbers alone are rare, and noise may hide positive ones.
+        """
+        assert self.octaves is not None
+        at = self.octaves
+        return at if at.last >= MAGNITUDES // 2 else replace(at, last=MAGNITUDES - 1 - at.first)
 
     def closer(self, steps: Layer | None) -> Values:
         """Return the same with steps of the whole range."""
@@ -164,10 +174,10 @@ class Values:
         if self.octaves is None:
             return self.whole
         if costs is None:
-            down, up = self._side(up=False), self._side(up=True)
-            low, high = float(down.lows[down.first]), float(up.highs[up.last])
+            first, last = self._side(up=False), self._side(up=True)
+            low, high = float(first.lows[first.first]), float(last.highs[last.last])
             return Interval(Fraction(low), Fraction(high)) if low < high else self.whole
-        lows, highs = self._places()
+        lows = highs = self._places()
         up, down = (
             costs.votes * _known(most, likely) + SAY * costs.rows * likely
             for most, likely in (
@@ -212,7 +222,7 @@ class Values:
     def ends(self) -> tuple[float, float]:
         """The values beyond which there are none; infinite where no end is in sight."""
         assert self.octaves is not None
-        return self.octaves.start, self.octaves.end
+        return self.octaves.start, self._upper.end
 
     @property
     def votes(self) -> float:
@@ -234,18 +244,19 @@ class Values:
         octaves, steps = self.octaves, self.steps
         assert octaves is not None
         if steps is None:
-            return octaves
+            return self._upper if up else octaves
         # The outermost steps hold all that lies beyond them too.
         if up:
-            inside = steps.last < len(steps.counts) - 1 - BEYOND
-            return steps if inside and steps.highs[steps.last] > octaves.lows[octaves.last] else octaves
-        inside = steps.first > BEYOND
-        return steps if inside and steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
+            within = steps.last < len(steps.counts) - 1 - BEYOND
+            near = steps.highs[steps.last] > octaves.lows[octaves.last]
+            return steps if within and near else self._upper
+        within = steps.first > BEYOND
+        return steps if within and steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
 
     def _beyond(self, places: Floats, alpha: float, how: Amount, *, up: bool) -> Floats:
         layer = self._side(up=up)
-        outside = np.arange(len(layer.counts))
-        outside = outside > layer.last if up else outside < layer.first
+        at = np.arange(len(layer.counts))
+        outside = at > layer.last if up else at < layer.first
         ends = np.where(outside, layer.middles, layer.highs if up else layer.lows)
         beyond = ends[None, :] > places[:, None] if up else ends[None, :] < places[:, None]
         amounts = np.where(beyond, how(ends[None, :], places[:, None]), 0.0)
@@ -260,10 +271,9 @@ class Values:
         inner = (shown >= layer.first) & (shown <= layer.last)
         return np.maximum(np.where(inner, np.maximum(away, 0.0), 0.0) @ layer.counts, 0.0)
 
-    def _places(self) -> tuple[Floats, Floats]:
+    def _places(self) -> Floats:
         """Where a range may begin and end."""
-        assert self.octaves is not None
-        at = self.octaves
+        at = self._upper
         first, last = max(at.first - FARTHER, 0), min(at.last + FARTHER, MAGNITUDES - 1)
         edges = np.concatenate([at.lows[first : last + 1], at.highs[first : last + 1], [0.0]])
         edges = np.unique(np.where(np.abs(edges) < SMALL * np.abs(edges).max(), 0.0, edges))
@@ -271,7 +281,7 @@ class Values:
         edges = np.unique(np.concatenate([edges, between]))
         if self.steps is not None:
             edges = np.unique(np.concatenate([edges, self.steps.lows[BEYOND // 2 : -BEYOND // 2]]))
-        return edges, edges
+        return edges
 
 
 def _known(most: Floats, likely: Floats) -> Floats:
@@ -285,11 +295,8 @@ def seen_octaves(counts: Floats, *, blur: Blur) -> Values:
     clear = seen(counts, blur, places, np.ones(MAGNITUDES, bool), LINE)
     if not clear.any():
         return Values(None)
-    first, last = _beside(clear, counts, blur.scale)
-    if last < MAGNITUDES // 2:
-        # Columns of negative numbers alone are rare: positive ones of the same sizes may be hidden by noise.
-        last = MAGNITUDES - 1 - first
-    return Values(Layer(LOWS, HIGHS, counts, blur, first, last))
+    ends = _beside(clear, counts, blur.scale)
+    return Values(Layer(LOWS, HIGHS, counts, blur, *ends))
 
 
 def seen_steps(counts: Floats, interval: Interval, *, blur: Blur) -> Layer | None:

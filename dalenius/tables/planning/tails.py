@@ -21,6 +21,7 @@ All of it is post-processing of noisy counts, wherever they come from.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -100,10 +101,10 @@ class Tail:
         """Return the limit of the rate from k bins to the k behind them."""
         middle, last = first + k, first + 2 * k
         if middle <= 0 or last > len(self.counts):
-            return np.inf
+            return math.inf
         before = float(self.counts[max(first, 0) : middle].sum()) - self._reach(k)
         behind = max(float(self.counts[middle:last].sum()), 0.0) + self._reach(k)
-        return float((behind / before) ** (1 / k)) if before > 0 else np.inf
+        return math.pow(behind / before, 1 / k) if before > 0 else math.inf
 
     def _reach(self, bins: int) -> float:
         return float(self.blur.reach(np.ones((bins, 1)), RISK)[0])

@@ -27,8 +27,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.tables.planning.bars import Bars, Floats, Noisy, spread_reach
+from dalenius.tables.planning.bars import Bars, Noisy, spread_reach
 from dalenius.tables.planning.budgeting import Additive
+from dalenius.tables.planning.deviations import Floats
 
 
 @dataclass(frozen=True, eq=False)
