@@ -91,7 +91,7 @@ class Tail:
     @cached_property
     def rate(self) -> float:
         """The factor by which bins fall at least, from one to the next."""
-        found = [2.0 ** (-INDEX * self.octaves)]
+        found: list[float] = [2.0 ** (-INDEX * self.octaves)]
         for k in NEIGHBOURS:
             for first in (self.top - 2 * k + 1, self.top - k + 1):
                 found.append(self._fall(first, k))
