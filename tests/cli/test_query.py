@@ -142,8 +142,8 @@ def test_an_account_can_be_spent_to_the_end(run: Run, visits: str) -> None:
 def test_csv_is_the_table_alone(run: Run, visits: str) -> None:
     words = ("query", visits, BY_WARD, *PATIENTS, *BUDGET, *KEYS, "--epsilon", "1", "--csv")
     head, *rows = csv.reader(io.StringIO(run(*words)[1]))
-    assert head == ["ward", "visits", "visits_low", "visits_high"] and len(rows) == 3
-    for _, visits_, low, high in rows:
+    assert head == ["ward", "visits", "visits_low", "visits_high", "visits_flag"] and len(rows) == 3
+    for _, visits_, low, high, _ in rows:
         assert float(low) <= float(visits_) <= float(high)
     code, _, err = run(*words, "--json")
     assert code == 2 and "--csv" in err
@@ -306,7 +306,7 @@ def test_warnings_stand_beside_a_csv(visits: str, capsys: pytest.CaptureFixture[
         said = "warning: Bounds could not be found. Give a bound on rows.\n"
         show_release(release, table, lambda _: False, as_csv=True, as_json=False)
         printed = capsys.readouterr()
-        assert printed.err == said and printed.out.splitlines()[0] == "n,n_low,n_high"
+        assert printed.err == said and printed.out.splitlines()[0] == "n,n_low,n_high,n_flag"
         show_release(release, table, lambda _: False, as_csv=False, as_json=False)
         assert said in capsys.readouterr().out
 

@@ -37,7 +37,11 @@ Column = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """Columns by name; `measures` are those with bars, in columns of their own: `n_low`, `n_high`."""
+    """Columns by name; `measures` are those with bars, in columns of their own: `n_low`, `n_high`.
+
+    `n_flag` is there where bounds were searched for, and says of a cell "open above", "open below", "open",
+    "unknown", or "clipped" where bounds may have taken more than noise hides; else it is empty.
+    """
 
     columns: Mapping[str, Column]
     measures: tuple[str, ...]
@@ -55,12 +59,20 @@ class Sheet:
     """The groups of an answer while it is made: estimates of every aggregate at every risk, once.
 
     The value of an aggregate is the same wherever it stands: in an output, in a formula and in HAVING.
+    Where bounds were searched for (`searched`), each measure has a column of flags.
     """
 
     def __init__(
-        self, question: Question, keys: Sequence[Key], totals: Totals | Blocks, alpha: Fraction
+        self,
+        question: Question,
+        keys: Sequence[Key],
+        totals: Totals | Blocks,
+        alpha: Fraction,
+        *,
+        searched: bool,
     ) -> None:
         self.question, self.keys, self.totals, self.alpha = question, keys, totals, alpha
+        self.searched = searched
         self._bars: dict[tuple[int, int], Bars] = {}
         self._columns: dict[tuple[int, int], list[Estimate]] = {}
 
@@ -133,7 +145,18 @@ class Sheet:
                 measures.append(output.name)
                 columns[f"{output.name}_low"] = tuple(found[i].low for i in shown)
                 columns[f"{output.name}_high"] = tuple(found[i].high for i in shown)
+                if self.searched:
+                    flags = self.flags(output.formula, found)
+                    columns[f"{output.name}_flag"] = tuple(flags[i] for i in shown)
         return columns, tuple(measures)
+
+    def flags(self, formula: Formula, found: Sequence[Estimate]) -> list[str]:
+        """What is to be said of each cell: a side that is open, or that bounds took much, as noise goes."""
+        clipped = np.zeros(len(self.keys), bool)
+        for index in aggregates_of(formula) if self.keys else ():
+            if not self.totals.unknown(self.question.aggregates[index]):
+                clipped |= self.totals.clipped(self.question.aggregates[index], self.alpha)
+        return [_flag(each, bool(much)) for each, much in zip(found, clipped, strict=True)]
 
     def _measured(self, output: Output) -> bool:
         return bool(aggregates_of(output.formula))
@@ -157,6 +180,15 @@ class Sheet:
         """Whether there are several of one column."""
         columns = [each.column for each in self.question.aggregates if each.kind in ORDERED]
         return len(set(columns)) < len(columns)
+
+
+def _flag(found: Estimate, clipped: bool) -> str:
+    if not isinstance(found.value, int | float) or found.low is None or found.high is None:
+        return "unknown" if found.value is None else ""
+    below, above = math.isinf(found.low), math.isinf(found.high)
+    if below or above:
+        return "open" if below and above else "open below" if below else "open above"
+    return "clipped" if clipped else ""
 
 
 def _sorted(kept: list[int], values: list[KeyPart], *, descending: bool, nulls_first: bool) -> list[int]:

@@ -1,10 +1,8 @@
 """Error bars of sums of noisy numbers, of their ratios and of their squares, for many groups at once.
 
 Everything is by test inversion: a value is within its bar unless a test of that very value rejects it, which
-happens with probability at most α whatever the true totals are. Noise is in whole numbers: a rounded Gaussian
-is within ½ of a Gaussian, so Σcᵢzᵢ exceeds z_α·√Σcᵢ²σᵢ² + ½Σ|cᵢ| with probability at most α. The moments of
-discrete Laplace noise of scale b are at most those of the continuous one, E e^{sz} ≤ 1/(1 − b²s²), as
-sinh x/sinh y ≤ x/y for 0 ≤ x ≤ y; so Chernoff's bound for the latter holds.
+happens with probability at most α whatever the true totals are. How far sums of noise reach is told by
+`deviations`.
 
 A ratio θ = S/K (Fieller 1954): S − θK = 0, and its noisy counterpart has the standard deviation
 √(σ_S² + θ²σ_K²). The θ for which |S − θK| is within z of these solve a quadratic inequality: an interval if
@@ -20,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -29,10 +26,7 @@ from numpy.typing import NDArray
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.privacy.quantized import MOST, TOTAL
 from dalenius.tables.planning.budgeting import Additive
-
-Floats = NDArray[np.float64]
-ROUNDING = 1e-12
-"""More than all floating-point rounding here, relative."""
+from dalenius.tables.planning.deviations import ROUNDING, Floats, gaussian_reach, laplace_reach, normal
 
 
 @dataclass(frozen=True)
@@ -79,6 +73,10 @@ class Bars:
         """Within what is known."""
         return Bars(*(np.clip(each, least, most) for each in (self.value, self.low, self.high)))
 
+    def beyond(self, below: Floats | float, above: Floats | float) -> Bars:
+        """With so much more on either side, of what the noise is not the reason of."""
+        return Bars(self.value, self.low - below, self.high + above).wider()
+
     def around(self, value: Floats) -> Bars:
         """The same bars, made to hold another estimate."""
         return Bars(value, np.minimum(self.low, value), np.maximum(self.high, value))
@@ -104,21 +102,9 @@ def reach(terms: tuple[tuple[float, Additive], ...], alpha: Fraction) -> float:
 
 def spread_reach(coefficients: Floats, law: Additive, alpha: Fraction) -> Floats:
     """The same on one side for many sums of noise of one law: their coefficients are columns."""
-    squares, scale = np.square(coefficients).sum(axis=0), float(law.scale)
     if isinstance(law, Gaussian):
-        rounding = np.abs(coefficients).sum(axis=0) / 2
-        return np.asarray((normal(float(alpha)) * scale * np.sqrt(squares) + rounding) * (1 + ROUNDING))
-    # −log(1 − x) is convex: the sum is at most that of so many of its largest terms as have the same squares.
-    largest = np.where(squares > 0, np.abs(coefficients).max(axis=0), 1.0)
-    s = np.linspace(0.02, 0.995, 400)[:, None]
-    logs = squares / np.square(largest) * np.log1p(-np.square(s))
-    found = np.min((-math.log(float(alpha)) - logs) / s, axis=0) * scale * largest
-    return np.where(squares > 0, found, 0.0) * (1 + ROUNDING)
-
-
-def normal(chance: float) -> float:
-    """A number that a standard Gaussian exceeds with probability at most `chance`."""
-    return -NormalDist().inv_cdf(chance) * (1 + ROUNDING) + ROUNDING
+        return gaussian_reach(coefficients, float(law.scale), 1.0, float(alpha))
+    return laplace_reach(coefficients, float(law.scale), float(alpha))
 
 
 def chernoff(scales: Sequence[float], chance: float) -> float:

@@ -52,10 +52,8 @@ LEAST_FAILURE = Fraction(1, 10**45)
 MARGIN, FASTER = Fraction(2, 10**8), 4
 """By how much a multiplier is raised beside what selection costs, which is evaluated with an error; each
 time that this is found a hair too small it is so many times as much."""
-UNSEEN = 1.5
-"""What a search overlooks, in its own noise, costs about so much of the error of a group."""
-LEAST_SEARCH, MOST_SEARCH = 0.02, 0.10
-"""The part of the cost that all searches for bounds together may take."""
+EACH_SEARCH, MOST_SEARCH = Fraction(3, 20), Fraction(7, 20)
+"""The part of the cost that a search for bounds takes, and that all of them together may take."""
 
 
 @dataclass(frozen=True)
@@ -150,24 +148,21 @@ def _selection(noise: Noise, keys: int, failure: Fraction) -> NoisyThreshold:
     return NoisyThreshold(scale=scale, threshold=high, keys=keys, noise="gaussian")
 
 
-def search_share(searches: int, groups: int, norm: Norm) -> Fraction:
-    """The part of the cost for searching bounds: more where few groups make up the mean error.
+def search_share(searches: Sequence[Fraction]) -> Fraction:
+    """Return the part of the cost for searches of these weights, the same for any number of groups.
 
-    What a search does not see costs in proportion to its own noise, once; noise costs in every group. For a
-    share s the sum is A/√(1 − s) + B/√s (squared for Laplace), least at s/(1 − s) = (B/A)^(2/3) (^(1/2)).
+    What noise hides of a histogram is in the interval of every group, about as many times as its own noise
+    is: the sum of both, A/√(1 − s) + B/√s for a share s, is least near a half and flat about it, and what is
+    released has the noise of the first alone.
     """
-    if not searches:
-        return Fraction(0)
-    odds = (UNSEEN / max(groups, 1)) ** (2 / 3 if norm == "l2" else 1 / 2)
-    share = min(MOST_SEARCH, max(LEAST_SEARCH, searches * odds / (1 + odds)))
-    return Fraction(round(share * 1000), 1000)
+    return min(sum(searches, Fraction(0)) * EACH_SEARCH, MOST_SEARCH)
 
 
-def weights_of(searches: int, measures: Sequence[Fraction], groups: int, norm: Norm) -> tuple[Fraction, ...]:
-    """The shares of searches, equal among them, and of measures by their weights."""
-    share = search_share(searches, groups, norm)
-    whole = sum(measures)
-    return (*[share / max(searches, 1)] * searches, *((1 - share) * each / whole for each in measures))
+def weights_of(searches: Sequence[Fraction], measures: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Return the shares of searches and of measures, by their weights."""
+    share, looked, whole = search_share(searches), sum(searches), sum(measures)
+    found = [share * each / looked for each in searches]
+    return (*found, *((1 - share) * each / whole for each in measures))
 
 
 def _gaussian(total: Fraction, relation: Relation, weights: tuple[Fraction, ...]) -> tuple[Noise, ...]:

@@ -1,17 +1,13 @@
-"""The bounds that make the mean error over groups least, by what noisy histograms show of units.
+"""The bound on units' contributions that makes the honest interval narrow, by a noisy histogram of sizes.
 
-**How much of a unit counts.** Clipping the contributions of all units to norm C takes from a unit of size s
-(its norm) and spread w (its sum over its norm) what is above: w·(s − C) rows. Over G groups the mean absolute
-error is at most that of the noise, which is C times a constant, and the rows taken from all units over G. Its
-least value over C is found on the noisy histogram of sizes and spreads. Above the largest size that stands
-out of the noise the histogram is continued by a geometric tail.
+A bound C costs a group its noise, C times a constant, and what C takes from units. The interval of a group
+holds both: the noise on its two sides, and above it what is taken, at most (`removed`). So C is sought where
 
-**Clipping or sampling groups.** Keeping k of a unit's groups by chance, of e that it has evenly, keeps k/e of
-its rows with norm √(k/e) of what it was; clipping to that norm keeps √(k/e) of its rows. So by mean error
-clipping is never worse, and groups are sampled only where the caller says so.
+    width of the noise · C  +  (what is taken, at most)  +  SAY · (mean |error|)
 
-**Averages.** The weights of an average are those of its sum and of its count, so clipping takes nothing from
-it but the say of some units; noise, though, counts against the rows that are left. `Stakes` adds all this up.
+is least. The error is that of the noise and of what is likely taken of a group. What is taken from one group
+may be all that is taken, however many others there are, empty ones above all, or it is in proportion to what
+is left of it.
 
 What is chosen depends on noisy counts and public facts only.
 """
@@ -25,175 +21,122 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalenius.tables.engines.engine import SIZES, SPREADS
-from dalenius.tables.planning.hidden import (
-    AT_MOST,
-    WITHIN,
-    Crowd,
-    Shapes,
-    at_most,
-    cell_sizes,
-    cell_spreads,
-    most_likely,
-)
-from dalenius.tables.planning.seeing import Blur, Floats, seen
+from dalenius.tables.engines.engine import SIZES
+from dalenius.tables.planning.deviations import Floats
+from dalenius.tables.planning.removed import Removed, Sizes, bins_of
+from dalenius.tables.planning.seeing import Blur, outermost, seen
+from dalenius.tables.planning.tails import Tail
 
 FAR_SIZE = 8.0
 """By how many bins the threshold for seeing grows by one standard deviation."""
-TAIL, SLOWEST = 8, 0.6
-"""Bins by which a histogram is continued, and the slowest rate at which it is taken to fall."""
 UNSEEN = Fraction(3)
 """The bound on units of which nothing can be seen: then noise is too loud for any choice to matter much."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A bound on a unit's norm, and what it is thought to take: all of it estimates from noisy counts."""
-
-    limit: Fraction
-    clipped: float
-    """The share of units that have more."""
-    lost: float
-    """The share of rows that is taken away."""
-    rows: float
-    """Rows a unit that are left, on average."""
-    sighted: bool = True
-    """Whether anything stood out of the noise."""
-    most_clipped: float = 0.0
-    """What the share of units that have more hardly exceeds, as far as noise lets see."""
-    most_lost: float = 0.0
-    """The same of the share of rows."""
+RISK = 0.02
+"""At which what is taken enters a choice."""
+SAY = 8.0
+"""How much more an error counts than the width of an interval, which is some times as large."""
+SHARED = 1.25
+"""How much more a bound may cost a measure for being that of all: rows are read once for each bound."""
+FILLED = 200
+"""How many groups have rows, at most; a guess for choosing only, as most of very many are empty."""
 
 
 @dataclass(frozen=True)
 class Stakes:
-    """What a bound costs all aggregates together, in rows over all groups.
+    """What a bound of 1 costs by its noise: the width of an interval, and the mean |error|."""
 
-    `fixed` is the noise, for a bound of 1, of what is a sum over rows; `relative` that of what is divided by
-    the number of rows that are left; `bias` what a row costs that is taken away.
+    width: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A bound on a unit's norm with what it takes, by estimate and at most, and whom it clips."""
+
+    limit: Fraction
+    removed: Removed
+    clipped: float = 0.0
+    """The share of units that have more, by estimate."""
+    most_clipped: float = 0.0
+    """What that share hardly exceeds, as far as noise lets see."""
+
+    @property
+    def sighted(self) -> bool:
+        """Whether anything stood out of the noise."""
+        return self.removed.sizes.tail is not None
+
+
+def seen_sizes(
+    counts: Floats, *, blur: Blur, most: float, presence: bool = False, whole: bool = False
+) -> Sizes:
+    """Return the sizes of units as a noisy histogram shows them.
+
+    Args:
+        counts: Units in each half octave of sizes, with noise.
+        blur: The noise.
+        most: The largest size that a unit can have.
+        presence: Whether sizes are those of presence in groups.
+        whole: Whether sizes are whole numbers.
     """
-
-    fixed: float
-    relative: float
-    bias: float
-
-    def error(self, limit: Floats, taken: Floats, total: float) -> Floats:
-        """Of bounds that take so many of all rows away."""
-        left = np.maximum(total - taken, 1e-9 * total)
-        return np.asarray(self.fixed * limit + self.relative * limit * total / left + self.bias * taken)
+    bins = bins_of(most, whole=whole)
+    line, counts = bins.astype(np.float64), counts[bins]
+    clear = seen(counts, blur, line / FAR_SIZE, np.ones(len(bins), bool), line)
+    if not clear.any():
+        return Sizes(None, most, presence, bins)
+    return Sizes(Tail(counts, blur, outermost(counts, blur, clear), 1 / 2), most, presence, bins)
 
 
-def clear_shapes(counts: Floats, *, blur: Blur, most: float, norm: str, widest: float) -> Shapes:
-    """The histogram of sizes and spreads without its noise, where that can be told.
+def choose_limit(sizes: Sizes, stakes: Stakes, *, groups: int, most: float) -> Chosen:
+    """Return the bound on units' norms, no larger than `most`."""
+    if sizes.tail is None:
+        limit = min(UNSEEN, Fraction(math.floor(most)))
+        return Chosen(limit, Removed(sizes, float(limit)), 1.0, 1.0)
+    tries = np.minimum(2.0 ** (np.arange(4 * SIZES) / 8), min(most, sizes.most))
+    best = float(tries[int(np.argmin(costs(sizes, stakes, tries, groups)))])
+    limit = Fraction(math.ceil(best * 2**10), 2**10)
+    clipped, most_clipped = _clipped(sizes, float(limit))
+    return Chosen(limit, Removed(sizes, float(limit)), clipped, most_clipped)
 
-    `blur` is its noise, `most` and `widest` the largest size and number of groups that a unit can have.
+
+def shared_limits(sizes: Sizes, stakes: Sequence[Stakes], *, groups: int, most: float) -> list[Chosen]:
+    """Return a bound for each of several measures: one for all where that costs each little.
+
+    Args:
+        sizes: The sizes of units.
+        stakes: What a bound costs each measure.
+        groups: How many groups there are.
+        most: The largest bound.
     """
-    table = counts.reshape(SIZES, SPREADS)
-    sizes, spreads = np.arange(SIZES), np.arange(SPREADS)
-    last = min(math.ceil(2 * math.log2(max(most, 1.0))), SIZES - 1)
-    wide = 0 if norm == "l1" else math.ceil(math.log2(max(widest, 1.0)))
-    # A sum over a norm is at most the norm, for whole numbers, and at most the root of the number of groups.
-    room = np.minimum(sizes, wide)[:, None]
-    possible = (spreads[None, :] <= room) & (sizes <= last)[:, None]
-    places = np.broadcast_to((sizes / FAR_SIZE)[:, None], table.shape)
-    clear = np.maximum(seen(table, blur, places, possible), 0.0)
-    top = int(np.max(np.nonzero(clear)[0], initial=0))
-    noisy = np.where(possible, table, 0.0)
-    longest = _continued(clear, noisy, slack=AT_MOST * blur.scale)
-    tail = _continued(clear, noisy)
-    return Shapes(clear if tail is None else tail, table, possible, top, blur.scale, longest)
+    alone = [choose_limit(sizes, each, groups=groups, most=most) for each in stakes]
+    if sizes.tail is None or len(alone) == 1:
+        return alone
+    tries = np.array(sorted({float(each.limit) for each in alone}))
+    cost = np.array([costs(sizes, each, tries, groups) for each in stakes])
+    worst = (cost / cost.min(axis=1, keepdims=True)).max(axis=0)
+    best = int(np.argmin(worst))
+    return [alone[_of(alone, float(tries[best]))]] * len(alone) if worst[best] <= SHARED else alone
 
 
-def choose_limit(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
-    """The bound on units' norms."""
-    near, tries = shapes.beyond(), 2.0 ** (np.arange(4 * SIZES) / 8)
-    longest = None if shapes.longest is None else _points(shapes.longest)
-    return _least(_points(shapes.clear), longest, near, stakes, np.minimum(tries, most), most)
+def _of(alone: Sequence[Chosen], limit: float) -> int:
+    return next(place for place, each in enumerate(alone) if float(each.limit) == limit)
 
 
-def choose_pairs(shapes: Shapes, stakes: Stakes, *, most: float) -> Chosen:
-    """The number of values of a unit that are counted, as if each of its rows had another."""
-    near = [crowd.flat() for crowd in shapes.beyond()]
-    tries = np.unique(np.ceil(2.0 ** (np.arange(4 * SIZES) / 8)))
-    longest = None if shapes.longest is None else _points(shapes.longest).flat()
-    return _least(_points(shapes.clear).flat(), longest, near, stakes, np.minimum(tries, most), most)
+def costs(sizes: Sizes, stakes: Stakes, tries: Floats, groups: int) -> Floats:
+    """Return what bounds cost."""
+    likely, _ = sizes.likely_taken(tries)
+    filled = min(groups, FILLED)
+    taken = sizes.most_taken(tries, RISK)
+    if filled > 1:
+        # In proportion to what is left of a group, and of larger units alone: see `removed`.
+        taken = np.minimum(taken, sizes.whole / filled + sizes.most_taken(tries, RISK, above=2.0))
+    error = stakes.error * tries + np.maximum(likely, 0.0) / math.sqrt(filled)
+    return np.asarray(stakes.width * tries + taken + SAY * error)
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Units of a histogram as points: sizes, spreads and how many."""
-
-    size: Floats
-    spread: Floats
-    units: Floats
-
-    def flat(self) -> Points:
-        """Sizes as the numbers of rows."""
-        return Points(self.size * self.spread, np.ones_like(self.size), self.units)
-
-    def taken(self, tries: Floats, most: float) -> Floats:
-        """Rows above bounds, where no unit has more than `most`."""
-        size, rows = np.minimum(self.size, most), self.units * self.spread
-        above: Floats = np.maximum(size - tries[:, None], 0) @ rows
-        return above
-
-
-def _least(
-    seen: Points,
-    longest: Points | None,
-    near: Sequence[Crowd],
-    stakes: Stakes,
-    tries: Floats,
-    most: float,
-) -> Chosen:
-    """The best bound, and what it takes; a small one where nobody can be seen."""
-    if not seen.units.size:
-        return Chosen(min(UNSEEN, Fraction(math.floor(most))), 0.0, 0.0, 1.0, False, 1.0, 1.0)
-    size, taken = np.minimum(seen.size, most), seen.taken(tries, most)
-    total, people = float((seen.units * seen.spread * size).sum()), float(seen.units.sum())
-    likely = most_likely(near, tries)
-    tail = np.full_like(taken, np.inf) if longest is None else longest.taken(tries, most)
-    # What noise may hide beyond is believed as far as a tail may reach.
-    lost = np.maximum(np.minimum(likely, tail), taken)
-    best = int(np.argmin(stakes.error(tries, lost, total + float(lost[0] - taken[0]))))
-    limit, left = float(tries[best]), total - taken[best]
-    # Units that do not stand out have rows too.
-    kept = left + lost[0] - taken[0] - (lost[best] - taken[best])
-    clipped = float(seen.units[size > limit * (1 + 1e-9)].sum())
-    least = float(lost[best]) if longest is None else max(float(lost[best]), float(tail[best]))
-    most_lost, most_clipped = at_most(near[-1].taken(limit), least), at_most(near[-1].clipped(limit), clipped)
-    return Chosen(
-        Fraction(math.ceil(limit * 2**10), 2**10),
-        clipped / people,
-        float(lost[best] / (left + lost[best])),
-        float(max(kept, left)) / max(people, near[-1].clipped(0.0)[0]),
-        most_clipped=most_clipped / (people - clipped + most_clipped),
-        most_lost=float(most_lost / (left + most_lost)),
-    )
-
-
-def _points(clear: Floats) -> Points:
-    """Each cell as three; whole small sizes are known exactly."""
-    rows, columns = np.nonzero(clear)
-    sizes, parts = cell_sizes(rows).reshape(-1), len(WITHIN)
-    return Points(sizes, np.tile(cell_spreads(columns), parts), np.tile(clear[rows, columns] / parts, parts))
-
-
-def _continued(clear: Floats, noisy: Floats, slack: float = 0.0) -> Floats | None:
-    """The histogram with a geometric tail after the largest size that was seen, None where that is small.
-
-    It falls as the last sizes seen do, and no slower than what noise shows of the next one says, with `slack`
-    for each of its cells.
-    """
-    by_size = clear.sum(axis=1)
-    top = int(np.max(np.nonzero(by_size)[0], initial=0))
-    before, here = by_size[max(top - 2, 0) : top].sum(), by_size[max(top - 1, 0) : top + 1].sum()
-    if top < 2 or before == 0 or top + 1 == SIZES:
-        return None
-    next_ = noisy[top + 1][clear[top] > 0]
-    beyond = max(float(next_.sum()) + slack * math.sqrt(next_.size), 0.0)
-    rate = min(here / before, beyond / by_size[top], SLOWEST)
-    steps = np.arange(1, min(TAIL, SIZES - 1 - top) + 1)
-    tail = clear.copy()
-    tail[top + steps] = clear[top] * (rate**steps)[:, None]
-    return tail
+def _clipped(sizes: Sizes, limit: float) -> tuple[float, float]:
+    """Return the share of units that have more, by estimate and at most."""
+    assert sizes.tail is not None
+    above = (sizes.ends > limit * (1 + 1e-9)).astype(np.float64)[None, :]
+    whole = max(float(sizes.tail.likely(np.ones((1, len(sizes.bins))))[0][0]), 1.0)
+    likely, most = float(sizes.tail.likely(above)[0][0]), float(sizes.tail.most(above, RISK)[0])
+    return min(max(likely, 0.0) / whole, 1.0), min(most / whole, 1.0)

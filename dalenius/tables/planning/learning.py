@@ -114,8 +114,8 @@ class Lesson:
                 with load(asked) as loaded:
                     within = loaded.shapes(keys, norm=self.norm, presence=False)
                     among = loaded.shapes(keys, norm=self.norm, presence=True)
-                shapes[name] = _histogram(within.reshape(-1), first, 1)
-                presence[name] = _histogram(among.reshape(-1), second, 1)
+                shapes[name] = _histogram(within.sum(axis=1), first, 1)
+                presence[name] = _histogram(among.sum(axis=1), second, 1)
         categories: dict[str, tuple[KeyPart, ...]] = {
             name: tuple(key[0] for key in keys) for name, keys in shown.items()
         }

@@ -10,7 +10,8 @@ z√k·σ + k/2 for z ≥ ½. With Laplace noise of scale b, E exp(sΣ) ≤ (1 �
 bound of Laplace noise of scale √k·b holds for the sum; the scale is made larger, so that its law reaches as
 far as that bound at the risk of a whole bar, and so at every smaller one.
 
-Averages, variances and quantiles of a margin are those of its totals, by the formulas of `estimates`. Where
+What bounds took from a margin is at most what `removed` says of sums over k groups. Averages, variances
+and quantiles of a margin are those of its totals, by the formulas of `estimates`. Where
 groups were selected privately, a margin is that of the groups that are shown: others have rows, too. A count
 is then at least that, and its bar is open above; the bars of all else are open on both sides.
 """
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.mechanisms.gaussian import Gaussian
 from dalenius.tables.planning.bars import Bars, Noisy, chernoff
@@ -53,6 +55,13 @@ class Blocks:
                 bars = _opened(aggregate, bars)
             found[:, list(places)] = bars.value, bars.low, bars.high
         return Bars(*found)
+
+    def clipped(self, aggregate: Aggregate, alpha: Fraction) -> NDArray[np.bool_]:
+        """See `Totals`."""
+        found = np.zeros(self.size, np.bool_)
+        for totals, places, _ in self.blocks:
+            found[list(places)] = totals.clipped(aggregate, alpha)
+        return found
 
     def unknown(self, aggregate: Aggregate) -> bool:
         """See `Totals`."""
@@ -94,7 +103,9 @@ def with_margins(
 def _summed(totals: Totals, members: Sequence[Sequence[int]], groups: int, alpha: Fraction) -> Totals:
     """Totals of sums of groups; of the groups themselves, where none are added up."""
     noisy = {place: _together(each, members, groups, alpha) for place, each in totals.noisy.items()}
-    return replace(totals, noisy=noisy)
+    gaussian = any(isinstance(each.law, Gaussian) for each in totals.noisy.values())
+    spread = math.sqrt(groups) if groups and gaussian else 1.0
+    return replace(totals, noisy=noisy, found=replace(totals.found, spread=spread))
 
 
 def _together(noisy: Noisy, members: Sequence[Sequence[int]], groups: int, alpha: Fraction) -> Noisy:

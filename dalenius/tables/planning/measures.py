@@ -28,6 +28,8 @@ from dalenius.tables.rows import Range
 Kind = Literal["rows", "present", "sum", "squares", "tree", "units", "distinct"]
 Family = Literal["rows", "units", "distinct"]
 """What bounds a measure: the weights of rows, those of presence, or a number of pairs."""
+Place = tuple[Kind, int | None]
+"""What a measure is found by."""
 
 SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 ORDERED = ("quantile", "min", "max")

@@ -28,26 +28,23 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Unit
 from dalenius.release import CONFIDENCE
 from dalenius.tables.bounds import Bounds, check_squares, names_of
-from dalenius.tables.engines.engine import WEIGHT, Bounding, Integers, Loaded, Measure
+from dalenius.tables.engines.engine import WEIGHT, Bounding, Loaded, Measure
 from dalenius.tables.learned import Learned
 from dalenius.tables.planning import cautions, remarks, wording
 from dalenius.tables.planning.answers import Answer, Sheet
 from dalenius.tables.planning.bars import Noisy
 from dalenius.tables.planning.budgeting import Additive, Noise, Norm, Split, split, too_small, weights_of
 from dalenius.tables.planning.choosing import UNSEEN
-from dalenius.tables.planning.estimates import Place, Totals
+from dalenius.tables.planning.estimates import Totals
 from dalenius.tables.planning.known import Known, known
 from dalenius.tables.planning.margins import with_margins
-from dalenius.tables.planning.measures import Need, counted, needs, nonnegative, norm, ranged
+from dalenius.tables.planning.measures import Need, Place, counted, needs, nonnegative, norm, ranged
 from dalenius.tables.planning.ranges import bits_of, levels_of, measure
 from dalenius.tables.planning.searching import Found, Search, Searching, room, searches
 from dalenius.tables.planning.selecting import check_keys, keys_per_unit, select
 from dalenius.tables.planning.standing import Kept, kept_for
 from dalenius.tables.question import Interval, Question
 from dalenius.tables.rows import Key
-
-GUESSED_GROUPS = 100
-"""Where keys are private, the number of groups for which the cost is divided well."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +91,14 @@ class Plan:
         intervals, wanted = given.intervals(question), needs(question)
         facts = known(question, given, law)
         standing = kept_for(question, learned)
-        open_ = searches(wanted, facts, intervals)
+        open_ = searches(question, wanted, facts, intervals)
         kept = {each: standing[each.place] for each in open_ if each.place in standing}
         looked = tuple(each for each in open_ if each not in kept)
-        groups = GUESSED_GROUPS if question.keys is None else len(question.keys)
         parts = split(
             epsilon=limit,
             delta=failure,
             relation=unit.relation,
-            weights=weights_of(len(looked), [need.weight for need in wanted], groups, law),
+            weights=weights_of([each.weight for each in looked], [need.weight for need in wanted]),
             keys=keys_per_unit(question, given, failure),
         )
         absent = None if learned is None else learned.missing
@@ -157,11 +153,9 @@ class Plan:
         keys = self._keys(loaded, salt)
         if not keys or not self.needs:
             return self._answer(keys, self._nothing(), {}, {})
-        found = self._searching.run(loaded, keys)
-        bounding = Bounding(self.norm, found.limit, found.presence, found.pairs, self.bounds.groups, salt)
+        found = self._searching.run(loaded, keys, salt)
         made = {need.place: self.measure(need, found, len(keys)) for need in self.needs}
-        totals = loaded.totals(keys, list(made.values()), bounding)
-        return self._answer(keys, found, made, self._noisy(totals, made, bounding))
+        return self._answer(keys, found, made, self._noisy(loaded, keys, found, made, salt))
 
     def measure(self, need: Need, found: Found, groups: int) -> Measure:
         """A measure under bounds that were found."""
@@ -171,7 +165,7 @@ class Plan:
         return measure(
             need,
             interval,
-            room=least / found.limit,
+            room=least / found.limit_of(need.place),
             centred=self._centred(need.column),
             levels=levels_of(groups, noise),
             bits=bits_of(groups, alone=not self._counted(need.column)),
@@ -193,6 +187,7 @@ class Plan:
             self.measure_noises,
             self.facts,
             self.intervals,
+            self.bounds.groups,
         )
 
     def _keys(self, loaded: Loaded, salt: bytes) -> Sequence[Key]:
@@ -213,25 +208,28 @@ class Plan:
     def _places(self) -> set[Place]:
         return {need.place for need in self.needs}
 
-    def _noisy(self, totals: Integers, made: dict[Place, Measure], bounding: Bounding) -> dict[Place, Noisy]:
-        found: dict[Place, Noisy] = {}
-        start = 0
-        for need in self.needs:
-            law, width = self.law(need, made[need.place], bounding), made[need.place].width
-            part = totals[:, start : start + width]
-            found[need.place] = Noisy.drawn(part, law)
-            start += width
-        return found
+    def _noisy(
+        self, loaded: Loaded, keys: Sequence[Key], found: Found, made: dict[Place, Measure], salt: bytes
+    ) -> dict[Place, Noisy]:
+        """Every measure with its noise; those of one bound are read together."""
+        noisy: dict[Place, Noisy] = {}
+        for limit in sorted({found.limit_of(need.place) for need in self.needs}):
+            lot = [need for need in self.needs if found.limit_of(need.place) == limit]
+            bounding = found.bounding(self.norm, lot[0].place, self.bounds.groups, salt)
+            totals, start = loaded.totals(keys, [made[need.place] for need in lot], bounding), 0
+            for need in lot:
+                law, width = self.law(need, made[need.place], bounding), made[need.place].width
+                noisy[need.place] = Noisy.drawn(totals[:, start : start + width], law)
+                start += width
+        return {need.place: noisy[need.place] for need in self.needs}
 
     def _answer(
         self, keys: Sequence[Key], found: Found, made: dict[Place, Measure], noisy: dict[Place, Noisy]
     ) -> Answer:
-        totals = Totals(self.question, made, noisy, self.public_size, found.unseen)
-        sheet = Sheet(
-            self.question,
-            *with_margins(self.question, keys, totals, 1 - self.confidence),
-            1 - self.confidence,
-        )
+        totals = Totals(self.question, made, noisy, found, self.public_size)
+        shown, summed = with_margins(self.question, keys, totals, 1 - self.confidence)
+        searched = bool(self.searches or self.kept)
+        sheet = Sheet(self.question, shown, summed, 1 - self.confidence, searched=searched)
         columns, measures = sheet.columns()
         return Answer(
             columns,
@@ -243,7 +241,7 @@ class Plan:
         )
 
     def _nothing(self) -> Found:
-        return Found(Fraction(1), Fraction(1), 1, self.intervals, {})
+        return Found(Fraction(1), Fraction(1), 1, self.intervals)
 
     def _check_room(self) -> None:
         """What is known already must leave room for noise: nothing may fail once data is read."""

@@ -50,12 +50,12 @@ def stepped(interval: Interval, room: Fraction, *, centred: bool, bits: int = BI
     far = (interval.upper - interval.lower) / 2 if centred else furthest
     # Ends moved outward, and the centre moved onto the grid, add two. The step of a grid is more than a half.
     steps = max(1 << LEAST_BITS, min(1 << bits, math.floor(room) - 2))
-    found = _on_grid(interval, 2 * far / steps)
+    found = on_grid(interval, 2 * far / steps)
     least, most = ends(found)
     return replace(found, offset=(least + most) // 2 if centred else 0)
 
 
-def _on_grid(interval: Interval, step: Fraction) -> Range:
+def on_grid(interval: Interval, step: Fraction) -> Range:
     """Ends moved outward onto a grid of about this step, but no finer than floating-point numbers are."""
     furthest = max(abs(interval.lower), abs(interval.upper)) or Fraction(1)
     grid = Grid.within(max(step, furthest / 2**FINEST))
@@ -71,7 +71,7 @@ def measure(
         return Measure(need.kind, need.column)
     assert interval is not None, "a value that is added up has a range"
     if need.kind == "tree":
-        found = _on_grid(interval, (interval.upper - interval.lower) / 2**BITS)
+        found = on_grid(interval, (interval.upper - interval.lower) / 2**BITS)
         return Measure("tree", need.column, found, levels=levels)
     found = stepped(interval, room / WEIGHT, centred=centred, bits=bits)
     if need.kind == "sum":

@@ -10,9 +10,8 @@ from dalenius.release.receipt import ROWS_WITHOUT
 from dalenius.tables.bounds import names_of
 from dalenius.tables.engines.engine import Measure
 from dalenius.tables.planning.bars import Noisy
-from dalenius.tables.planning.cautions import WORTH
-from dalenius.tables.planning.estimates import Place
-from dalenius.tables.planning.measures import Family, ranged
+from dalenius.tables.planning.choosing import RISK
+from dalenius.tables.planning.measures import Family, Place, ranged
 from dalenius.tables.planning.searching import Found
 from dalenius.tables.question import Interval
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from dalenius.tables.planning.plan import Plan
 
 UNCLIPPED = "nothing is clipped if the declared facts hold"
+WORTH = 0.001
+"""Shares below are not worth telling apart from none."""
 UNCLEAR = 0.02
 """Where a share may be larger by more than this and half of it, that is said."""
 
@@ -32,7 +33,7 @@ def bounds(plan: Plan, found: Found) -> tuple[str, ...]:
     if plan.parts.selection is not None:
         said.append(f"groups selected privately, each {who} counting in at most {plan.parts.selection.keys}")
     if "rows" in asked:
-        said.append(f"{rows_bound(plan, f'{float(found.limit):.4g}')}: {_origin(plan, found, 'rows')}")
+        said.append(f"{rows_bound(plan, _limits(plan, found))}: {_origin(plan, found, 'rows')}")
     if plan.bounds.groups is not None:
         said.append(f"at most {plan.bounds.groups} groups of each {who} count, drawn at random: given")
     if "units" in asked:
@@ -59,6 +60,12 @@ def without_id(plan: Plan) -> str | None:
         count, off = plan.missing
         many = f" (about {max(count, 0):,.0f} ± {off:,.0f}, by the account's profile)"
     return f"{ROWS_WITHOUT}{plan.unit.column}{time}{many} are {what}"
+
+
+def _limits(plan: Plan, found: Found) -> str:
+    """The bound on rows, of each measure where they differ."""
+    limits = sorted({found.limit_of(need.place) for need in plan.needs if need.family == "rows"})
+    return " or ".join(f"{float(limit):.4g}" for limit in limits)
 
 
 def unclipped(plan: Plan, found: Found) -> bool:
@@ -98,7 +105,10 @@ def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[
     parts += [{"kind": f"profile_{search.kind}", "of": kept.what} for search, kept in plan.kept.items()]
     for place, total in noisy.items():
         measure = {"measure": place[0], "column": place[1], "levels": made[place].levels}
-        parts.append({k: v for k, v in measure.items() if v} | {"noise": json.loads(total.law.to_json())})
+        part: dict[str, object] = {k: v for k, v in measure.items() if v}
+        if place in found.limits:
+            part["limit"] = written(found.limits[place])
+        parts.append(part | {"noise": json.loads(total.law.to_json())})
     applied = {"norm": plan.norm, "limit": written(found.limit), "presence": written(found.presence)}
     return json.dumps(
         {"kind": "table_query", "version": 1, "bounds": applied | {"pairs": found.pairs}, "parts": parts},
@@ -109,6 +119,8 @@ def mechanism(plan: Plan, found: Found, made: dict[Place, Measure], noisy: dict[
 
 def _origin(plan: Plan, found: Found, family: Family) -> str:
     chosen = found.chosen.get(family)
+    if family == "distinct" and found.ladders:
+        return "found privately"
     if chosen is None:
         given = {"rows": plan.bounds.rows, "units": plan.bounds.groups, "distinct": plan.bounds.pairs}[family]
         return "known" if given is None else "given"
@@ -142,8 +154,10 @@ def _ranges(plan: Plan, found: Found) -> list[str]:
         if interval is not None:
             how = _how(plan, "values", column) if plan.intervals[column] is None else "given"
             how = "for want of any that could be found" if column in found.unseen else how
-            if column in found.cuts:
-                outside = found.cuts[column].outside
+            values = found.values.get(column)
+            if values is not None and values.some:
+                most = min(values.outside(interval, RISK) / values.votes, 1.0)
+                outside = (values.likely_outside(interval), most)
                 how += f", {_share(outside, plan.unit.entity, 'values', 'lie outside')}"
             said.append(f"{range_bound(names_of(plan.question)[column], interval)}: {how}")
     return said

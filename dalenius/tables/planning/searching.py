@@ -2,7 +2,9 @@
 
 A bound is looked for only where it is neither known nor given. Each search is one histogram with noise of its
 own: of the sizes of units' rows, or of their groups (each unit is in one bin: it moves the histogram by 1 in
-either norm), or of the magnitudes of a column's values (each unit adds at most MASS in all).
+either norm), of the magnitudes of a column's values (each unit adds at most MASS in all), of equal steps of
+the range that these show (each unit adds at most WEIGHT), or how many values different units hold where each
+keeps 1, 2, 4, 16 or 64 of them (a unit adds at most so many to each).
 """
 
 from __future__ import annotations
@@ -11,46 +13,65 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.tables.engines.engine import MASS, WEIGHT, Loaded
+from dalenius.privacy.sensitivity import sqrt_up
+from dalenius.tables.engines.engine import MASS, WEIGHT, Bounding, Loaded, Measure
 from dalenius.tables.planning.budgeting import Additive, Noise, Norm
-from dalenius.tables.planning.choosing import Chosen, Stakes, choose_limit, choose_pairs, clear_shapes
-from dalenius.tables.planning.hidden import Shapes
+from dalenius.tables.planning.choosing import (
+    FILLED,
+    RISK,
+    Chosen,
+    Stakes,
+    choose_limit,
+    seen_sizes,
+    shared_limits,
+)
 from dalenius.tables.planning.known import Known
-from dalenius.tables.planning.measures import Family, Need, main_need, ranged
-from dalenius.tables.planning.ranges import LEAST_BITS, LEVELS
+from dalenius.tables.planning.measures import Family, Need, Place, counted, ranged
+from dalenius.tables.planning.pairs import RUNGS, Ladder
+from dalenius.tables.planning.ranges import BITS, LEAST_BITS, LEVELS, on_grid
+from dalenius.tables.planning.removed import UNKNOWN, Removed, Sizes
 from dalenius.tables.planning.seeing import Blur
-from dalenius.tables.planning.spanning import Cut, Values, clear_values
+from dalenius.tables.planning.spanning import Costs, Values, seen_octaves, seen_steps
 from dalenius.tables.planning.standing import Kept, Noisy
 from dalenius.tables.question import Interval, Question
 from dalenius.tables.rows import Key
 
-MOST_PAIRS = 10**6
-"""Values of one unit that may count as different."""
-DECLARED = 2.0
-"""How many times the mean value the end of a declared range is taken to be."""
-LEANING = 0.2
-"""How far, of half its range, values of units that are clipped are taken to lean to one side: all that
-clipping does to an average, whose weights are those of its sum."""
 ORDERING = {"l2": 5.0, "l1": 13.0}
 """The noise of a rank, from several nodes of a tree, over that of a count."""
+STEPS = 7
+"""Levels of a tree whose leaves are the steps of a range."""
+SURE = Fraction(1, 25)
+"""The risk at which noise enters a choice."""
+MORE = 2.0
+"""How many times as many rows as on average units have whose values lie far out, at most: an assumption."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One histogram: "rows" and "groups" of units by size, "values" of a column by magnitude."""
+    """One histogram.
 
-    kind: Literal["rows", "groups", "values"]
+    "rows" and "groups" are of units by size, "values" of a column by magnitude, "steps" of a column within
+    the range that magnitudes show, "pairs" counts of different values.
+    """
+
+    kind: Literal["rows", "groups", "values", "steps", "pairs"]
     column: int | None = None
 
     @property
     def place(self) -> tuple[str, int | None]:
         """What a profile knows it by."""
         return self.kind, self.column
+
+    @property
+    def weight(self) -> Fraction:
+        """Its share of the cost, against others: a ladder has several rungs."""
+        return Fraction(2 if self.kind == "pairs" else 1)
 
 
 @dataclass(frozen=True)
@@ -61,22 +82,67 @@ class Found:
     presence: Fraction
     pairs: int
     intervals: tuple[Interval | None, ...]
-    chosen: dict[Family, Chosen]
-    unseen: tuple[int, ...] = ()
-    """Columns of which no value stood out of the noise."""
-    cuts: Mapping[int, Cut] = field(default_factory=dict)
-    """What ranges that were found do to values, by column."""
+    chosen: Mapping[Family, Chosen] = field(default_factory=dict)
+    values: Mapping[int, Values] = field(default_factory=dict)
+    """Where the values of columns lie whose ranges were looked for."""
+    limits: Mapping[Place, Fraction] = field(default_factory=dict)
+    """Where a measure has another limit than `limit`."""
+    ladders: Mapping[int, Ladder] = field(default_factory=dict)
+    """How many different values there are, by how many each unit keeps."""
+    spread: float = 1.0
+    """For totals that are margins: see `Removed`. Numbers of units have none."""
+
+    @property
+    def unseen(self) -> tuple[int, ...]:
+        """Columns of which no value stood out of the noise."""
+        return tuple(column for column, values in self.values.items() if not values.some)
+
+    def limit_of(self, place: Place) -> Fraction:
+        """The bound on a unit's rows for a measure."""
+        return self.limits.get(place, self.limit)
+
+    def removed(self, place: Place) -> Removed | None:
+        """What the bound takes from a measure; None where it is known or given."""
+        family: Family = "units" if place[0] == "units" else "rows"
+        chosen = self.chosen.get(family)
+        if chosen is None:
+            return None
+        limit = self.presence if family == "units" else self.limit_of(place)
+        return Removed(chosen.removed.sizes, float(limit), self.spread)
+
+    def rows_of_vote(self, column: int, place: Place) -> float:
+        """How many rows of a group a vote on values stands for, at most: see `spanning`."""
+        removed, limit = self.removed(place), float(self.limit_of(place))
+        if removed is None or removed.nothing:
+            return self.spread * limit
+        if removed.sizes.tail is None:
+            return math.inf
+        mean = removed.sizes.whole / self.values[column].votes
+        return self.spread * min(max(limit, removed.sizes.clear), max(MORE * mean, 1.0))
+
+    def bounding(self, norm: Norm, place: Place, groups: int | None, salt: bytes) -> Bounding:
+        """What a unit may contribute to a measure."""
+        return Bounding(norm, self.limit_of(place), self.presence, self.pairs, groups, salt)
 
 
-def searches(needs: Sequence[Need], facts: Known, intervals: Sequence[Interval | None]) -> tuple[Search, ...]:
+def searches(
+    question: Question, needs: Sequence[Need], facts: Known, intervals: Sequence[Interval | None]
+) -> tuple[Search, ...]:
     """The histograms to read."""
     families = {need.family for need in needs}
-    rows = ("rows" in families and facts.rows is None) or ("distinct" in families and facts.pairs is None)
-    groups = "units" in families and facts.presence is None
     columns = [column for column in ranged(needs) if intervals[column] is None]
-    found = [Search("rows")] if rows else []
-    found += [Search("groups")] if groups else []
-    return (*found, *(Search("values", column) for column in columns))
+    found = [Search("rows")] if "rows" in families and facts.rows is None else []
+    found += [Search("groups")] if "units" in families and facts.presence is None else []
+    for column in columns:
+        found.append(Search("values", column))
+        if any(each.column == column and each.kind in CLOSER for each in question.aggregates):
+            found.append(Search("steps", column))
+    pairs = [need.column for need in needs if need.family == "distinct" and facts.pairs is None]
+    return (*found, *(Search("pairs", column) for column in pairs))
+
+
+CLOSER = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "min", "max")
+"""Aggregates that gain by a range that is known closely."""
 
 
 @dataclass(frozen=True)
@@ -92,33 +158,47 @@ class Searching:
     measured: tuple[Noise, ...]
     facts: Known
     intervals: tuple[Interval | None, ...]
+    groups: int | None = None
+    """How many groups of a unit count, where they are sampled."""
 
-    def run(self, loaded: Loaded, keys: Sequence[Key]) -> Found:
+    def run(self, loaded: Loaded, keys: Sequence[Key], salt: bytes = b"") -> Found:
         """Read every histogram, and choose."""
         values: dict[int, Values] = {}
-        shapes: dict[str, Shapes] = {}
-        seen = {
-            search: self._drawn(loaded, keys, search, noise)
-            for search, noise in zip(self.searches, self.noises, strict=True)
-        }
-        seen |= {search: kept.noisy() for search, kept in self.kept.items()}
-        for search, noisy in seen.items():
-            if search.column is not None:
-                values[search.column] = clear_values(noisy.counts, blur=noisy.blur)
+        sizes: dict[str, Sizes] = {}
+        ladders: dict[int, Ladder] = {}
+        for search, histogram in self.kept.items():
+            # Of units and of magnitudes only: what looks closer follows.
+            if search.column is None:
+                sizes[search.kind] = self._sizes(keys, histogram.noisy(), presence=search.kind == "groups")
             else:
-                shapes[search.kind] = self._shapes(keys, noisy, presence=search.kind == "groups")
-        chosen = self._chosen(shapes, values, len(keys))
-        ranges = {column: self._range(column, seen, chosen, len(keys)) for column, seen in values.items()}
-        limit = self.facts.rows or chosen["rows"].limit if self._asks("rows") else Fraction(1)
-        return Found(
+                values[search.column] = _octaves(histogram.noisy())
+        for search, noise in zip(self.searches, self.noises, strict=True):
+            column = search.column
+            if column is None:
+                seen = self._drawn(loaded, keys, search, noise)
+                sizes[search.kind] = self._sizes(keys, seen, presence=search.kind == "groups")
+            elif search.kind == "values":
+                values[column] = _octaves(self._drawn(loaded, keys, search, noise))
+            elif search.kind == "steps":
+                values[column] = self._steps(loaded, keys, column, noise, values[column], salt)
+            else:
+                ladders[column] = self._ladder(loaded, keys, column, noise, salt)
+        chosen, limits = self._chosen(sizes, len(keys))
+        limit = max(limits.values(), default=Fraction(1))
+        limit = self.facts.rows or limit if self._asks("rows") else Fraction(1)
+        found = Found(
             limit,
             self.facts.presence or chosen["units"].limit if self._asks("units") else Fraction(1),
-            self.facts.pairs or math.ceil(chosen["distinct"].limit) if self._asks("distinct") else 1,
-            tuple(ranges.get(column, known) for column, known in enumerate(self.intervals)),
+            self.facts.pairs or max((each.pairs for each in ladders.values()), default=1),
+            self.intervals,
             chosen,
-            tuple(column for column, seen in values.items() if not seen.some),
-            {column: seen.cut(ranges[column]) for column, seen in values.items() if seen.some},
+            values,
+            limits,
+            ladders,
         )
+        ranges = {column: self._range(column, seen, found, len(keys)) for column, seen in values.items()}
+        kept = tuple(ranges.get(column, known) for column, known in enumerate(self.intervals))
+        return Found(found.limit, found.presence, found.pairs, kept, chosen, values, limits, ladders)
 
     def _asks(self, family: Family) -> bool:
         return any(need.family == family for need in self.needs)
@@ -133,82 +213,136 @@ class Searching:
         else:
             law = noise.on(Fraction(1), nonnegative=True)
             presence = search.kind == "groups"
-            counts, unit = loaded.shapes(keys, norm=noise.norm, presence=presence).reshape(-1), 1
+            counts, unit = loaded.shapes(keys, norm=noise.norm, presence=presence).sum(axis=1), 1
         noisy = (counts + law.draw(counts.size)).astype(np.float64)
         return Noisy(noisy / unit, _blur(law, unit))
 
-    def _shapes(self, keys: Sequence[Key], noisy: Noisy, *, presence: bool) -> Shapes:
+    def _sizes(self, keys: Sequence[Key], noisy: Noisy, *, presence: bool) -> Sizes:
         groups = min(len(keys), self.facts.most_groups or len(keys))
         most = self._most(presence, groups, self._norm)
-        widest = float(groups) if noisy.widest is None else noisy.widest
-        return clear_shapes(noisy.counts, blur=noisy.blur, most=most, norm=self._norm, widest=widest)
+        # Numbers of rows are whole, and so are norms over one group.
+        over = groups if noisy.widest is None else noisy.widest
+        whole = self._norm == "l1" or (over == 1 and not presence)
+        return seen_sizes(noisy.counts, blur=noisy.blur, most=most, presence=presence, whole=whole)
 
     @property
     def _norm(self) -> Norm:
         return self.measured[0].norm
 
+    def _steps(
+        self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, values: Values, salt: bytes
+    ) -> Values:
+        """The leaves of a tree, without those above them, over all groups: a unit adds at most WEIGHT."""
+        if not values.some:
+            return values
+        whole = values.whole
+        tree = Measure("tree", column, on_grid(whole, (whole.upper - whole.lower) / 2**BITS), levels=STEPS)
+        bounding = Bounding("l1", Fraction(1), groups=self.groups, salt=salt)
+        totals = loaded.totals(keys, [tree], bounding)[:, -(1 << STEPS) :].sum(axis=0)
+        law = noise.on(Fraction(WEIGHT), nonnegative=True)
+        noisy = (totals + law.draw(totals.size)).astype(np.float64)
+        return values.closer(seen_steps(noisy / WEIGHT, whole, blur=_blur(law, WEIGHT)))
+
+    def _ladder(self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, salt: bytes) -> Ladder:
+        """Counts over all groups for each number of values kept, each with a part of the noise's cost."""
+        parts = sqrt_up(Fraction(len(RUNGS))) if noise.norm == "l2" else Fraction(len(RUNGS))
+        counts, laws = [], []
+        for pairs in RUNGS:
+            bounding = Bounding(noise.norm, pairs=pairs, groups=self.groups, salt=salt)
+            total = int(loaded.totals(keys, [Measure("distinct", column)], bounding).sum())
+            law = noise.on(pairs * parts, nonnegative=True)
+            counts.append(float(total + int(law.draw(1)[0])))
+            laws.append(law)
+        need = next(need for need in self.needs if need.family == "distinct" and need.column == column)
+        unit = self._noise(need).on(Fraction(WEIGHT), nonnegative=True).error(1 - SURE) / WEIGHT
+        most = self.facts.most_rows
+        return Ladder(tuple(counts), tuple(laws), unit, None if most is None else int(most))
+
     def _most(self, presence: bool, groups: int, norm: Norm) -> float:
         if presence:
             return math.sqrt(groups) if norm == "l2" else float(groups)
-        return float(self.facts.most_rows) if self.facts.most_rows is not None else 2.0**31
+        return float(self.facts.most_rows) if self.facts.most_rows is not None else UNKNOWN
 
     # What follows from them.
 
     def _chosen(
-        self, shapes: dict[str, Shapes], values: dict[int, Values], groups: int
-    ) -> dict[Family, Chosen]:
+        self, sizes: dict[str, Sizes], groups: int
+    ) -> tuple[dict[Family, Chosen], dict[Place, Fraction]]:
+        """The bounds by family, and those of measures of rows."""
         found: dict[Family, Chosen] = {}
-        if "groups" in shapes:
-            most = min(self._most(True, groups, self._norm), float(room(self.measured, 1)))
-            found["units"] = choose_limit(shapes["groups"], self._plain("units", groups), most=most)
-        if "rows" not in shapes:
-            return found
-        most = min(self._most(False, groups, self._norm), float(room(self.measured)))
-        if self._asks("rows") and self.facts.rows is None:
-            found["rows"] = choose_limit(shapes["rows"], self._stakes(values, groups), most=most)
-        if self._asks("distinct") and self.facts.pairs is None:
-            stakes = self._plain("distinct", groups)
-            found["distinct"] = choose_pairs(shapes["rows"], stakes, most=min(most, MOST_PAIRS))
+        limits: dict[Place, Fraction] = {}
+        if "groups" in sizes:
+            need = next(need for need in self.needs if need.family == "units")
+            stakes = self._stakes(need)
+            most = float(room(self.measured, 1))
+            found["units"] = choose_limit(sizes["groups"], stakes, groups=groups, most=most)
+        if "rows" in sizes:
+            most = float(room(self.measured))
+            lots = self._lots
+            each = shared_limits(sizes["rows"], list(lots.values()), groups=groups, most=most)
+            for lot, chosen in zip(lots, each, strict=True):
+                limits |= {need.place: chosen.limit for need in self.needs if self._lot(need) == lot}
+            found["rows"] = max(each, key=lambda one: one.limit)
+        return found, limits
+
+    @cached_property
+    def _lots(self) -> dict[Place, Stakes]:
+        """Measures that share a bound, by the one that has the most noise."""
+        found: dict[Place, Stakes] = {}
+        for need in self.needs:
+            if need.family == "rows":
+                lot, stakes = self._lot(need), self._stakes(need)
+                known = found.get(lot)
+                found[lot] = stakes if known is None or known.width < stakes.width else known
         return found
 
-    def _plain(self, family: Family, groups: int) -> Stakes:
-        """Of counts alone."""
-        pairs = zip(self.needs, self.measured, strict=True)
-        noise = max(each.mean_error() for need, each in pairs if need.family == family)
-        return Stakes(noise * groups, 0.0, 1.0)
+    def _lot(self, need: Need) -> Place:
+        """Measures that are divided by each other have one bound; counts and trees have their own."""
+        if need.kind in ("sum", "squares") and need.column is not None:
+            return counted(need.column, self.question)
+        return need.place
 
-    def _stakes(self, values: dict[int, Values], groups: int) -> Stakes:
-        """Of every aggregate of rows, each in terms of what one row adds to it."""
-        fixed = relative = bias = 0.0
-        for aggregate in self.question.aggregates:
-            need = main_need(aggregate, self.question)
-            if need.family != "rows":
-                continue
-            noise = groups * self._noise(need).mean_error()
-            if aggregate.kind in ("count", "count_of"):
-                fixed, bias = fixed + noise, bias + 1
-            elif aggregate.kind == "sum":
-                seen = values.get(aggregate.column or 0)
-                fixed, bias = fixed + noise * (DECLARED if seen is None else seen.peak(groups)), bias + 1
-            else:
-                relative += noise * (ORDERING[self._norm] if need.kind == "tree" else 1)
-                bias += LEANING
-        return Stakes(fixed, relative, bias)
+    def _stakes(self, need: Need) -> Stakes:
+        """What a bound of 1 costs a measure by noise, for values of size 1."""
+        noise = self._noise(need)
+        width = 2 * noise.on(Fraction(WEIGHT), nonnegative=True).error(1 - SURE) / WEIGHT
+        error, more = noise.mean_error(), ORDERING[noise.norm] if need.kind == "tree" else 1.0
+        return Stakes(more * width, more * error)
 
     def _noise(self, need: Need) -> Noise:
         return next(
             noise for each, noise in zip(self.needs, self.measured, strict=True) if each.place == need.place
         )
 
-    def _range(self, column: int, seen: Values, chosen: dict[Family, Chosen], groups: int) -> Interval:
+    def _range(self, column: int, seen: Values, found: Found, groups: int) -> Interval:
         """Where values are held: by what noise costs where they are added up, else where any stand out."""
         kinds = [need for need in self.needs if need.column == column and need.kind in ("sum", "squares")]
         if not kinds:
             return seen.range(None)
-        limit = self.facts.rows or chosen["rows"].limit
-        rows = chosen["rows"].rows if "rows" in chosen else 1.0
-        loudest = max(self._noise(need).mean_error(nonnegative=False) for need in kinds)
-        return seen.range(loudest * groups * float(limit) / max(rows, 1e-9))
+        stakes = [self._stakes(need) for need in kinds]
+        limit = float(found.limit_of(kinds[0].place))
+        removed = found.removed(kinds[0].place)
+        lost, rows = 0.0, min(limit, 1.0)
+        votes = found.rows_of_vote(column, kinds[0].place)
+        votes = votes if math.isfinite(votes) else limit
+        if removed is not None and removed.sizes.tail is not None:
+            lost = float(removed.sizes.most_taken(np.array([limit]), RISK)[0])
+            rows = removed.sizes.whole / seen.votes
+        places = {need.place for need in self.needs}
+        centred = counted(column, self.question) in places
+        costs = Costs(
+            max(each.width for each in stakes) * limit + (2 if centred else 1) * lost,
+            max(each.error for each in stakes) * limit,
+            votes,
+            rows / math.sqrt(min(groups, FILLED)),
+            centred,
+        )
+        return seen.range(costs)
+
+
+def _octaves(noisy: Noisy) -> Values:
+    """Where values lie, by their magnitudes."""
+    return seen_octaves(noisy.counts, blur=noisy.blur)
 
 
 def room(noises: Sequence[Noise], steps: int = max(LEVELS.values()) << LEAST_BITS) -> Fraction:

@@ -1,148 +1,327 @@
-"""Where the values of a column lie, by a noisy histogram of their magnitudes, and where to cut them.
+"""Where the values of a column lie, by noisy histograms, where to cut them, and what a cut takes at most.
 
-With U the largest size of a value that counts, the noise of a sum grows with U, and values above U lose what
-is above: U makes the sum of both least. The ends are then drawn in to the outermost values that stand out of
-the noise. A range that lies well off zero does not begin at it.
+First a histogram of magnitudes, by octaves of both signs, tells about where values lie; then, where it pays,
+one of equal steps within that range tells it more closely. Each unit has one vote in either, spread evenly
+over its rows. Ends are moved to where the honest interval of what is asked is narrowest: noise grows with the
+range, and what lies outside, at most, is in the interval.
 
-What a range cuts off is told by `Cut`: by what stands out, and at most, by sums over noisy bins (`hidden`).
+**What a range takes.** Let a share m of the rows of unit u have values in bin b: u's vote for b. Of its rows
+in a group, at most s, at most s·m are taken to lie in b; of a unit in several groups one might have all that
+do, which is assumed not to be the rule. So holding values below H takes from the sum of a group at most s
+times Σ_b m_b·(end of b − H), with m_b the votes of all units, where s is the limit on units' rows, and not
+more than twice what units have on average: units whose values lie far out are assumed to have no more rows
+than that. Noisy votes are bounded as `tails` says, outward from the outermost bin that stands out, under the
+assumption stated there; in bins beyond it values are taken at their middle, as more lie below it where they
+become fewer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dalenius.tables.engines.engine import MAGNITUDES
-from dalenius.tables.planning.hidden import at_least, at_most
-from dalenius.tables.planning.seeing import Blur, Floats, seen
+from dalenius.tables.planning.deviations import Floats
+from dalenius.tables.planning.seeing import Blur, Mask, seen
+from dalenius.tables.planning.tails import Tail
 from dalenius.tables.question import Interval
 
 FAR_VALUE = 32.0
 """By how many bins from 1 the threshold for seeing grows by one standard deviation."""
+FAR_STEP = 64.0
+"""The same of steps from the middle of a range."""
+FAR_LINE = 8.0
+"""Steps that are as far apart as two octaves."""
 BINS: Floats = np.arange(MAGNITUDES, dtype=np.float64) - MAGNITUDES // 2
-PARTS = np.array([1.125, 1.375, 1.625, 1.875])
-"""Where in its octave a value is taken to be, in four equal parts."""
-NEAR = 8.0
-"""A range begins at zero unless it lies within one in so many."""
+HIGHS: Floats = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - (128 + (BINS < 0))))
+LOWS: Floats = -HIGHS[::-1]
+LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 128, 0)
+"""Where octaves lie: all sizes below a half are one place."""
+BEYOND = 128
+"""Steps on either side of a range, into which votes may thin out."""
 BESIDE = 1.5
 """Deviations by which a bin next to the outermost must stand out."""
-OCTAVES = 2
-"""By how many bins beyond the outermost that stands out values are looked for."""
+FARTHER = 4
+"""Octaves beyond the outermost that stands out at which a range may end."""
+SMALL = 2.0**-12
+"""Ends of a range that are so small beside the largest are zero."""
+RISK = 0.02
+"""At which what lies outside enters a choice."""
+SAY = 8.0
+"""How much more an error counts than the width of an interval."""
+
+
+Amount = Callable[[Floats, Floats], Any]
+"""What a vote at the end of a bin counts beyond a place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Votes of units in bins from the lowest values to the highest, and the bins that stand out."""
+
+    lows: Floats
+    highs: Floats
+    counts: Floats
+    blur: Blur
+    first: int
+    last: int
+    closed: bool = True
+    """Whether there is nothing beyond the bins."""
+
+    @cached_property
+    def upward(self) -> Tail:
+        """Bins from the lowest to the highest."""
+        return Tail(self.counts, self.blur, self.last, self._octaves, self.closed)
+
+    @cached_property
+    def downward(self) -> Tail:
+        """Bins from the highest to the lowest."""
+        return Tail(
+            self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, self.closed
+        )
+
+    @property
+    def _octaves(self) -> float:
+        return 1.0 if self.closed else 0.0
+
+    @cached_property
+    def middles(self) -> Floats:
+        """Where values of bins are about; in a tail that falls more lie below."""
+        return np.asarray((self.lows + self.highs) / 2)
+
+    @property
+    def end(self) -> float:
+        """The value above which there is none."""
+        at = self.upward.end
+        return np.inf if at is None else float(self.highs[at])
+
+    @property
+    def start(self) -> float:
+        """The value below which there is none."""
+        at = self.downward.end
+        return -np.inf if at is None else float(self.lows[len(self.counts) - 1 - at])
+
+    def down(self, amounts: Floats, alpha: float) -> Floats:
+        """Return what sums of amounts of low values are at most."""
+        return self.downward.most(amounts[:, ::-1], alpha)
+
+    @property
+    def votes(self) -> float:
+        """Of what stands out."""
+        return max(float(self.counts[self.first : self.last + 1].sum()), 1.0)
 
 
 @dataclass(frozen=True)
-class Cut:
-    """What a range does to values: by estimate, and at most, as far as noise lets see."""
+class Costs:
+    """What a range costs: by noise for each unit of its size, and for each vote that it cuts off."""
 
-    outside: tuple[float, float]
-    """The share of values that are not within."""
-    shift: tuple[float, float]
-    """How far their mean moves."""
-    lost: tuple[float, float]
-    """The share of the sum of their sizes that is cut off."""
-    squares: tuple[float, float]
-    """How far the mean of their squares moves."""
+    width: float
+    """Of an interval, by noise."""
+    error: float
+    """The mean |error|, by noise."""
+    votes: float
+    """Rows for each vote, at most."""
+    rows: float
+    """Rows for each vote, about."""
+    centred: bool
+    """Whether values are counted from the middle of the range, else from zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Units by the magnitude of their values: what stands out of the noise, and all that it shows."""
+    """Units by where their values lie: octaves, and steps of a range."""
 
-    clear: Floats
-    noisy: Floats
-    scale: float
+    octaves: Layer | None
+    """None where nothing stands out."""
+    steps: Layer | None = None
 
     @property
     def some(self) -> bool:
-        """Whether anything does."""
-        return bool(self.clear.any())
+        """Whether anything stands out."""
+        return self.octaves is not None
 
-    def range(self, noise: float | None) -> Interval:
-        """Where values are held; `noise` is the error of a sum of values of size 1, for each row of a unit.
-
-        Without it, all that stand out are within.
-        """
-        at = BINS[self.clear > 0]
-        if not at.any():
+    @property
+    def whole(self) -> Interval:
+        """The octaves that stand out."""
+        if self.octaves is None:
             return Interval(Fraction(-1), Fraction(1))
-        upper, lower = _edge(int(at.max()), outer=at.max() > 0), _edge(int(at.min()), outer=at.min() < 0)
-        largest = max(abs(upper), abs(lower))
-        largest = largest if noise is None else Fraction(self.largest(noise, float(largest)))
-        upper, lower = min(upper, largest), max(lower, -largest)
-        if (lower > 0 and lower * NEAR > upper > lower) or (upper < 0 and upper * NEAR < lower < upper):
-            return Interval(lower, upper)
-        return Interval(min(lower, Fraction(0)), max(upper, Fraction(0)))
+        low, high = self.octaves.lows[self.octaves.first], self._upper.highs[self._upper.last]
+        if low == high:
+            low, high = min(low, -1.0), max(high, 1.0)
+        return Interval(Fraction(float(low)), Fraction(float(high)))
 
-    def cut(self, interval: Interval) -> Cut:
-        """What holding values within a range does."""
-        size = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - 129.0))[:, None] * PARTS
-        held = np.clip(size, float(interval.lower), float(interval.upper))
-        outside = self._summed((size != held).mean(axis=1))
-        shift = self._summed(np.abs(size - held).mean(axis=1))
-        squares = self._summed(np.abs(size**2 - held**2).mean(axis=1))
-        people = max(float(self.clear.sum()), 1e-300)
-        kept = max(float((self.clear[:, None] / len(PARTS) * np.abs(held)).sum()), 1e-300)
-        whole = [people + max(more - outside[0], 0.0) for more in outside]
-        return Cut(
-            (outside[0] / whole[0], min(outside[1] / whole[1], 1.0)),
-            (shift[0] / whole[0], shift[1] / whole[0]),
-            (shift[0] / (kept + shift[0]), shift[1] / (kept + shift[1])),
-            (squares[0] / whole[0], squares[1] / whole[0]),
+    @cached_property
+    def _upper(self) -> Layer:
+        """Octaves, with positive ones of the sizes of negative ones that stand out alone.
+
+        Columns of negative numbers alone are rare, and noise may hide positive ones.
+        """
+        assert self.octaves is not None
+        at = self.octaves
+        return at if at.last >= MAGNITUDES // 2 else replace(at, last=MAGNITUDES - 1 - at.first)
+
+    def closer(self, steps: Layer | None) -> Values:
+        """Return the same with steps of the whole range."""
+        return replace(self, steps=steps)
+
+    def range(self, costs: Costs | None) -> Interval:
+        """Return where values are held; without costs, where all that stand out are within."""
+        if self.octaves is None:
+            return self.whole
+        if costs is None:
+            first, last = self._side(up=False), self._side(up=True)
+            low, high = float(first.lows[first.first]), float(last.highs[last.last])
+            return Interval(Fraction(low), Fraction(high)) if low < high else self.whole
+        lows = highs = self._places()
+        up, down = (
+            costs.votes * _known(most, likely) + SAY * costs.rows * likely
+            for most, likely in (
+                (self.above(highs, RISK), self._likely(highs, up=True)),
+                (self.below(lows, RISK), self._likely(lows, up=False)),
+            )
         )
+        far = np.maximum(np.abs(lows)[:, None], np.abs(highs)[None, :])
+        half = (highs[None, :] - lows[:, None]) / 2 if costs.centred else far
+        noise = (costs.width + SAY * costs.error) * half
+        total = np.where(lows[:, None] < highs[None, :], noise + up[None, :] + down[:, None], np.inf)
+        # Of ends that cost the same the narrowest.
+        near = total <= total.min() * (1 + 1e-6)
+        size = np.where(near, highs[None, :] - lows[:, None], np.inf)
+        at, to = np.unravel_index(int(np.argmin(size)), size.shape)
+        return Interval(Fraction(float(lows[at])), Fraction(float(highs[to])))
 
-    def _summed(self, each: Floats) -> tuple[float, float]:
-        """Σ over values, by estimate and at most; those far beyond what stands out are left aside."""
-        at = BINS[self.clear > 0]
-        near = (at.min() - OCTAVES <= BINS) & (at.max() + OCTAVES >= BINS)
-        each = np.where(near, each, 0.0)
-        found = float((each * self.noisy).sum()), self.scale * float(np.sqrt(np.square(each).sum()))
-        likely = max(float((each * self.clear).sum()), at_least(found), 0.0)
-        return likely, at_most(found, likely)
+    def above(self, highs: Floats, alpha: float) -> Floats:
+        """Return Σ votes · (value − high) of values above, at most, for each high."""
+        return self._beyond(highs, alpha, lambda ends, high: ends - high, up=True)
 
-    def largest(self, noise: float, most: float) -> float:
-        """The size of values above which cutting costs less than noise."""
-        tries = most * 2.0 ** (-np.arange(64) / 4)
-        cost = [noise * limit + self._mean(np.inf) - self._mean(limit) for limit in tries]
-        return float(tries[int(np.argmin(cost))])
+    def below(self, lows: Floats, alpha: float) -> Floats:
+        """Return Σ votes · (low − value) of values below, at most, for each low."""
+        return self._beyond(lows, alpha, lambda ends, low: low - ends, up=False)
 
-    def peak(self, groups: int) -> float:
-        """How many times the mean size the largest size is, where it is worth adding up at all."""
-        if not self.clear[BINS != 0].any():
-            return 1.0
-        top = self.largest(float(groups), float(2.0 ** (np.abs(BINS[self.clear > 0]).max() - 128)))
-        return top * float(self.clear.sum()) / max(self._mean(top), 1e-300)
+    def outside(self, interval: Interval, alpha: float) -> float:
+        """Return the votes outside, at most."""
+        ends = np.array([float(interval.upper)]), np.array([float(interval.lower)])
+        above = self._beyond(ends[0], alpha / 2, lambda e, high: (e > high) * 1.0, up=True)
+        below = self._beyond(ends[1], alpha / 2, lambda e, low: (e < low) * 1.0, up=False)
+        return float(above[0] + below[0])
 
-    def _mean(self, limit: float) -> float:
-        """The sum over units of the mean size of their values, held at a limit."""
-        sizes = np.where(BINS == 0, 0.0, 2.0 ** (np.abs(BINS) - 129.0))[:, None] * PARTS
-        return float((self.clear[:, None] / len(PARTS) * np.minimum(sizes, limit)).sum())
+    def squares(self, interval: Interval, alpha: float) -> float:
+        """Return Σ votes · (how far the square of a distance from within the range is cut), at most."""
+        low, high = float(interval.lower), float(interval.upper)
+        far = high - low
+        above = self._beyond(np.array([high]), alpha / 2, lambda e, h: (e - h) * (e - h + 2 * far), up=True)
+        below = self._beyond(np.array([low]), alpha / 2, lambda e, d: (d - e) * (d - e + 2 * far), up=False)
+        return float(above[0] + below[0])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The values beyond which there are none; infinite where no end is in sight."""
+        assert self.octaves is not None
+        return self.octaves.start, self._upper.end
+
+    @property
+    def votes(self) -> float:
+        """Of what stands out."""
+        return 1.0 if self.octaves is None else self.octaves.votes
+
+    def likely_outside(self, interval: Interval) -> float:
+        """Return the share of votes that likely lie outside."""
+        layer = self.octaves if self.steps is None else self.steps
+        assert layer is not None
+        shown = np.arange(len(layer.counts))
+        inner = (shown >= layer.first) & (shown <= layer.last)
+        out = inner & ((layer.lows >= float(interval.upper)) | (layer.highs <= float(interval.lower)))
+        return min(max(float(layer.counts[out].sum()), 0.0) / layer.votes, 1.0)
+
+    # What lies beyond a place: by the steps, or by octaves where these show values farther out.
+
+    def _side(self, *, up: bool) -> Layer:
+        octaves, steps = self.octaves, self.steps
+        assert octaves is not None
+        if steps is None:
+            return self._upper if up else octaves
+        # The outermost steps hold all that lies beyond them too.
+        if up:
+            within = steps.last < len(steps.counts) - 1 - BEYOND
+            near = steps.highs[steps.last] > octaves.lows[octaves.last]
+            return steps if within and near else self._upper
+        within = steps.first > BEYOND
+        return steps if within and steps.lows[steps.first] < octaves.highs[octaves.first] else octaves
+
+    def _beyond(self, places: Floats, alpha: float, how: Amount, *, up: bool) -> Floats:
+        layer = self._side(up=up)
+        at = np.arange(len(layer.counts))
+        outside = at > layer.last if up else at < layer.first
+        ends = np.where(outside, layer.middles, layer.highs if up else layer.lows)
+        beyond = ends[None, :] > places[:, None] if up else ends[None, :] < places[:, None]
+        amounts = np.where(beyond, how(ends[None, :], places[:, None]), 0.0)
+        return layer.upward.most(amounts, alpha) if up else layer.down(amounts, alpha)
+
+    def _likely(self, places: Floats, *, up: bool) -> Floats:
+        layer = self.octaves if self.steps is None else self.steps
+        assert layer is not None
+        middles = layer.middles
+        away = middles[None, :] - places[:, None] if up else places[:, None] - middles[None, :]
+        shown = np.arange(len(layer.counts))
+        inner = (shown >= layer.first) & (shown <= layer.last)
+        return np.maximum(np.where(inner, np.maximum(away, 0.0), 0.0) @ layer.counts, 0.0)
+
+    def _places(self) -> Floats:
+        """Where a range may begin and end."""
+        at = self._upper
+        first, last = max(at.first - FARTHER, 0), min(at.last + FARTHER, MAGNITUDES - 1)
+        edges = np.concatenate([at.lows[first : last + 1], at.highs[first : last + 1], [0.0]])
+        edges = np.unique(np.where(np.abs(edges) < SMALL * np.abs(edges).max(), 0.0, edges))
+        between = (edges[1:] + edges[:-1]) / 2
+        edges = np.unique(np.concatenate([edges, between]))
+        if self.steps is not None:
+            edges = np.unique(np.concatenate([edges, self.steps.lows[BEYOND // 2 : -BEYOND // 2]]))
+        return edges
 
 
-def clear_values(counts: Floats, *, blur: Blur) -> Values:
-    """The histogram without its noise, where that can be told; both in units."""
-    places = (np.abs(np.abs(BINS) - 129) / FAR_VALUE * (BINS != 0))[:, None]
-    found = seen(counts[:, None], blur, places, np.ones((MAGNITUDES, 1), bool))
-    clear = np.maximum(found[:, 0], 0.0)
-    return Values(_beside(clear, counts, blur.scale), counts, blur.scale)
+def _known(most: Floats, likely: Floats) -> Floats:
+    """Return what lies outside, at most; twice the estimate where nothing bounds it."""
+    return most if np.isfinite(most).all() else 2 * likely
 
 
-def _beside(clear: Floats, counts: Floats, scale: float) -> Floats:
-    """Outwards from the outermost bins that stand out, less is enough: values thin out by and by."""
-    wider, at = clear.copy(), np.nonzero(clear)[0]
-    for end, step in ((at.max(initial=0), 1), (at.min(initial=0), -1)) if at.size else ():
-        place = int(end) + step
-        while (place - MAGNITUDES // 2) * step > 0 and 0 <= place < MAGNITUDES:
-            if counts[place] <= BESIDE * scale:
+def seen_octaves(counts: Floats, *, blur: Blur) -> Values:
+    """Return where values lie, by noisy votes in octaves."""
+    places = np.abs(np.abs(BINS) - 129) / FAR_VALUE * (BINS != 0)
+    clear = seen(counts, blur, places, np.ones(MAGNITUDES, bool), LINE)
+    if not clear.any():
+        return Values(None)
+    ends = _beside(clear, counts, blur.scale)
+    return Values(Layer(LOWS, HIGHS, counts, blur, *ends))
+
+
+def seen_steps(counts: Floats, interval: Interval, *, blur: Blur) -> Layer | None:
+    """Return where values lie in a range, by noisy votes in equal steps of it; None where none stands out."""
+    places = np.abs(np.arange(len(counts)) - (len(counts) - 1) / 2) / FAR_STEP
+    clear = seen(counts, blur, places, np.ones(len(counts), bool), np.arange(len(counts)) / FAR_LINE)
+    if not clear.any():
+        return None
+    # The outermost steps hold all that lies beyond them, so that others beyond would hold nothing.
+    at, beyond = np.flatnonzero(clear) + BEYOND, np.arange(-BEYOND, len(counts) + BEYOND + 1)
+    low, high = float(interval.lower), float(interval.upper)
+    edges = low + (high - low) * beyond / len(counts)
+    padded = np.pad(counts, BEYOND)
+    return Layer(edges[:-1], edges[1:], padded, blur, int(at[0]), int(at[-1]), closed=False)
+
+
+def _beside(clear: Mask, counts: Floats, scale: float) -> tuple[int, int]:
+    """Return the outermost bins; outwards from those that stand out, less is enough."""
+    at = np.flatnonzero(clear)
+    found = []
+    for end, step in ((int(at[0]), -1), (int(at[-1]), 1)):
+        place = end
+        while (place + step - MAGNITUDES // 2) * step > 0 and 0 <= place + step < MAGNITUDES:
+            if counts[place + step] <= BESIDE * scale:
                 break
-            wider[place], place = counts[place], place + step
-    return wider
-
-
-def _edge(place: int, *, outer: bool) -> Fraction:
-    """The end of a bin: the one away from zero, or the one towards it."""
-    if place == 0:
-        return Fraction(0)
-    power = Fraction(2) ** (abs(place) - (128 if outer else 129))
-    return power if place > 0 else -power
+            place += step
+        found.append(place)
+    return found[0], found[1]

@@ -17,12 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from dalenius.tables.engines.engine import SIZES, SPREADS
 from dalenius.tables.language.basis import Basis
 from dalenius.tables.learned import Histogram, Learned
-from dalenius.tables.planning.seeing import Blur, Floats
+from dalenius.tables.planning.deviations import Floats
+from dalenius.tables.planning.seeing import Blur
 from dalenius.tables.question import Question
 
 CLEAR = 100.0
@@ -55,12 +53,7 @@ class Kept:
         """Return the counts as a search would have them."""
         seen = self.histogram
         blur = Blur(float(seen.scale) * (2**0.5 if seen.heavy else 1.0), seen.heavy, float(seen.step))
-        counts = seen.noisy
-        if self.widest == 1 and counts.size == SIZES:
-            table = np.zeros((SIZES, SPREADS))
-            table[:, 0] = counts
-            counts = table.reshape(-1)
-        return Noisy(counts, blur, self.widest)
+        return Noisy(seen.noisy, blur, self.widest)
 
 
 Place = tuple[str, int | None]

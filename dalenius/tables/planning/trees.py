@@ -8,7 +8,8 @@ unbiased estimates of the leaves take two passes, up and down (Hay, Rastogi, Mik
 The q-quantile lies in leaf t just where D_t ≤ 0 ≤ D_{t+1} for D_j = below_j − q·(all). Leaf j is within the
 error bar unless the noisy D_j is above 0, or D_{j+1} below 0, by more than its noise explains, each at risk
 α/2: so the leaf of the quantile is in it with probability at least 1 − α, with no allowance for how many
-leaves there are. The bar is the hull of these leaves.
+leaves there are. The bar is the hull of these leaves. Where up to U values more lie anywhere, D_j of all of
+them is off by −q·U to (1 − q)·U, which is allowed for on top of noise.
 
 Of the least value only this is known: no value lies below its leaf. The bar goes from the lower end of the
 range to the last leaf below which the noisy count does not stand out, at risk α; a single lower value cannot
@@ -26,8 +27,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.tables.planning.bars import Bars, Floats, Noisy, spread_reach
+from dalenius.tables.planning.bars import Bars, Noisy, spread_reach
 from dalenius.tables.planning.budgeting import Additive
+from dalenius.tables.planning.deviations import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +50,19 @@ class Tree:
         """How many there are."""
         return 1 << self.levels
 
-    def quantile(self, fraction: Fraction, alpha: Fraction) -> Bars:
-        """In leaves from the lower end."""
+    def most(self, alpha: float) -> Floats:
+        """Return how many values each group has, at most."""
+        return np.asarray(self.below[:, -1] + self._slack(0.0, Fraction(alpha))[-1])
+
+    def quantile(self, fraction: Fraction, alpha: Fraction, taken: Floats | None = None) -> Bars:
+        """In leaves from the lower end; of values of which so many more may lie anywhere in a group."""
         q = float(fraction)
         excess = self.below - q * self.below[:, -1:]
         slack = self._slack(q, alpha / 2)
-        inside = (excess[:, :-1] <= slack[:-1]) & (excess[:, 1:] >= -slack[1:])
+        more = np.zeros((len(excess), 1)) if taken is None else taken[:, None]
+        upper = slack[:-1] + (q * more if q > 0 else 0.0)
+        lower = -slack[1:] - ((1 - q) * more if q < 1 else 0.0)
+        inside = (excess[:, :-1] <= upper) & (excess[:, 1:] >= lower)
         value = self._crossing(excess)
         low, high = _hull(inside, np.minimum(np.floor(value), self.leaves - 1))
         return Bars(np.clip(value, low, high), low, high)

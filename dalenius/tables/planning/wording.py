@@ -34,7 +34,7 @@ def lines(plan: Plan) -> list[Line]:
         *(_measure(plan, need) for need in plan.needs),
         (
             "error bars",
-            f"each holds its result, as bounded, with probability {float(plan.confidence):g}",
+            f"each holds its result with probability {float(plan.confidence):g}{_assumed(plan)}",
         ),
     ]
 
@@ -42,6 +42,19 @@ def lines(plan: Plan) -> list[Line]:
 def _absent(plan: Plan) -> list[Line]:
     absent = remarks.without_id(plan)
     return [] if absent is None else [("rows", absent)]
+
+
+def _assumed(plan: Plan) -> str:
+    """What an interval rests on besides noise."""
+    kinds = {search.kind for search in (*plan.searches, *plan.kept)}
+    if not kinds:
+        return ", as far as bounds that are given or declared take nothing away"
+    who = plan.unit.entity
+    of = "values" if kinds <= {"values", "steps"} else f"{who}s"
+    return (
+        f", what bounds take away included, if {of} beyond those that stand out of the noise become rarer at "
+        "least as fast as those do"
+    )
 
 
 def _groups(plan: Plan) -> Line:
@@ -76,24 +89,19 @@ def _known(plan: Plan) -> list[Line]:
 def _searches(plan: Plan) -> list[Line]:
     who = plan.unit.entity
     words = {
-        "rows": f"how many rows of a {who} count ({_letters(plan)})",
+        "rows": f"how many rows of a {who} count (C)",
         "groups": f"how many groups of a {who} count (K)",
+        "pairs": f"how many different values of a {who} count (D)",
     }
     said = []
     for place, search in enumerate(plan.searches):
-        what = words.get(search.kind) or f"where {names_of(plan.question)[search.column or 0]} lies"
+        closer = ", more closely" if search.kind == "steps" else ""
+        what = words.get(search.kind) or f"where {names_of(plan.question)[search.column or 0]} lies{closer}"
         said.append(("search", f"{what}, found privately with {_share(plan, place)} of the cost"))
     for search, kept in plan.kept.items():
         what = words.get(search.kind) or f"where {names_of(plan.question)[search.column or 0]} lies"
         said.append(("profile", f"{what}, by the account's profile ({kept.what}), at no cost"))
     return said
-
-
-def _letters(plan: Plan) -> str:
-    """C stands for rows, D for different values."""
-    families = {need.family for need in plan.needs}
-    open_ = [("C", "rows", plan.facts.rows), ("D", "distinct", plan.facts.pairs)]
-    return ", ".join(letter for letter, family, fact in open_ if family in families and fact is None)
 
 
 def _measure(plan: Plan, need: Need) -> Line:
@@ -145,7 +153,7 @@ def _bar(plan: Plan, need: Need) -> str:
 def _settled(plan: Plan) -> Found:
     """Bounds that need no search, 1 where one does."""
     facts, one = plan.facts, Fraction(1)
-    return Found(facts.rows or one, facts.presence or one, facts.pairs or 1, plan.intervals, {})
+    return Found(facts.rows or one, facts.presence or one, facts.pairs or 1, plan.intervals)
 
 
 def _times(plan: Plan, need: Need) -> str:

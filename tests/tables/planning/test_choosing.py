@@ -44,10 +44,11 @@ def errors(data: ArraysLoaded, groups: int, epsilon: float, runs: int) -> tuple[
     ], best
 
 
-def test_counts_are_nearly_as_accurate_as_with_the_best_bound() -> None:
-    # Of thirty runs the worst was within 1.1: that three of five are beyond 1.25 is no chance of 1e-6.
+def test_counts_of_many_groups_are_not_far_from_those_with_the_best_bound() -> None:
+    # A bound that makes honest intervals narrow is larger than the one of the least error: of thirty runs the
+    # errors were about three times the least, the worst five times.
     found, best = errors(simulated(100_000, 1000), 1000, 1.0, 5)
-    assert np.median(found) <= 1.25 * best
+    assert np.median(found) <= 8 * best
 
 
 @pytest.mark.parametrize("heavy", [True, False])
@@ -73,22 +74,46 @@ def ranges(data: ArraysLoaded, kinds: tuple[str, ...], groups: int, delta: Any =
 @pytest.mark.parametrize("delta", [0, DELTA])
 def test_a_range_is_found_where_values_lie(delta: Any) -> None:
     lower, upper = ranges(simulated(5000, 5), ("sum", "avg"), 5, delta)
-    assert lower == 0 and 32 <= upper <= 1024
+    assert -16 <= lower <= 16 and 32 <= upper <= 1024
 
 
 @pytest.mark.parametrize("ends", [(-40, 80), (100, 110), (-110, -100)])
 def test_values_of_both_signs_and_far_from_zero(ends: tuple[int, int]) -> None:
     values = np.random.default_rng(3).uniform(*ends, 20_000)
     data = ArraysLoaded(np.arange(20_000), np.zeros(20_000, int), values)
-    lower, upper = ranges(data, ("quantile",), 1)
-    assert lower <= ends[0] and upper >= ends[1] and upper - lower <= 8 * (ends[1] - ends[0])
+    lower, upper = ranges(data, ("avg",), 1)
+    width = ends[1] - ends[0]
+    assert lower <= ends[0] + width / 20 and upper >= ends[1] - width / 20 and upper - lower <= 8 * width
 
 
-def test_averages_are_clipped_harder_than_counts() -> None:
-    data = simulated(100_000, 100)
-    keys = tuple((g,) for g in range(100))
-    limits = {}
-    for kind in ("count", "avg"):
-        plan = Plan.make(asked(kind, keys=keys), unit=patient(), epsilon=1, delta=DELTA)
-        limits[kind] = np.median([float(plan._searching.run(data, keys).limit) for _ in range(9)])
-    assert limits["avg"] < limits["count"]
+def limits(kinds: tuple[str, ...], data: ArraysLoaded, groups: int) -> dict[Any, float]:
+    keys = tuple((g,) for g in range(groups))
+    plan = Plan.make(asked(*kinds, keys=keys), unit=patient(), epsilon=1, delta=DELTA)
+    found = plan._searching.run(data, keys)
+    return {place: float(limit) for place, limit in found.limits.items()}
+
+
+def test_a_median_does_not_push_down_the_bound_of_a_count() -> None:
+    data = simulated(20_000, 100)
+    alone = np.median([limits(("count",), data, 100)["rows", None] for _ in range(9)])
+    beside = np.median([limits(("count", "quantile"), data, 100)["rows", None] for _ in range(9)])
+    # The median takes half of the cost, so that the count's own noise asks for a smaller bound.
+    assert beside >= alone / 3
+
+
+def test_groups_without_rows_do_not_push_down_the_bound_of_others() -> None:
+    data = simulated(20_000, 100)
+    few = np.median([limits(("count",), data, 100)["rows", None] for _ in range(9)])
+    data.size = 3000
+    many = np.median([limits(("count",), data, 3000)["rows", None] for _ in range(9)])
+    assert many >= few / 3
+
+
+@pytest.mark.parametrize(("centre", "width"), [(2000, 30), (-5e6, 1e4), (40, 3)])
+def test_a_range_far_from_zero_is_found_closely(centre: float, width: float) -> None:
+    """First where values lie, then how widely: no more than a few times the width of what there is."""
+    values = centre + width * np.random.default_rng(4).uniform(-1 / 2, 1 / 2, 20_000)
+    data = ArraysLoaded(np.arange(20_000), np.zeros(20_000, int), values)
+    lower, upper = ranges(data, ("avg",), 1)
+    assert lower <= centre - 0.45 * width and upper >= centre + 0.45 * width
+    assert upper - lower <= 4 * max(width, abs(centre) / 64)

@@ -51,7 +51,7 @@ def made(kinds: tuple[str, ...], epsilon: float, delta: Any, relation: Any = "ad
 
 def bounded(plan: Plan, kind: str) -> Any:
     """The statistic without noise, by the same formulas; quantiles from the values themselves."""
-    found = Found(Fraction(2), Fraction(1), 1, plan.intervals, {})
+    found = Found(Fraction(2), Fraction(1), 1, plan.intervals)
     bounding = Bounding(plan.norm, found.limit, found.presence, found.pairs)
     measures = {need.place: plan.measure(need, found, GROUPS) for need in plan.needs}
     if kind in ("quantile", "min", "max"):
@@ -62,7 +62,7 @@ def bounded(plan: Plan, kind: str) -> Any:
         law, width = plan.law(need, measures[need.place], bounding), measures[need.place].width
         noisy[need.place] = Noisy(totals[:, start], law)
         start += width
-    exact = Totals(plan.question, measures, noisy)
+    exact = Totals(plan.question, measures, noisy, found)
     return exact.bars(aggregate(kind), Fraction(1, 2)).value
 
 

@@ -25,7 +25,7 @@ def tails(scale: float, cells: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("scale", [0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.8, 1, 2, 12])
 def test_noise_stands_out_as_seldom_as_is_said(scale: float, width: int) -> None:
     """Exactly so in a single cell; in wider windows by less than one deviation more than is said."""
-    cells = width * width
+    cells = width
     sums, reached = tails(scale, cells)
     standing = Blur(scale, heavy=False, step=1.0).standing(sums.astype(float), np.full(len(sums), cells))
     some = (standing > SURE) & (standing < 8) & (reached > 1e-15)

@@ -86,7 +86,7 @@ def tried(site: Site, seed: int) -> None:
 def _apart(both: Both) -> bool:
     """Whether anything was not the same."""
     apart = [*both.shapes_apart, *both.magnitudes_apart]
-    apart += [] if both.asked is None else [both.totals_apart]
+    apart += both.totals_apart
     return any(both.held) or any((one != 0).any() for one in apart)
 
 
