@@ -999,8 +999,8 @@ class Tape(TorchFunctionMode):
         """Run a function in which a parameter meets examples."""
         from dalenius.learn.anything import anything
 
-        opened = func not in self._opening and isinstance(func, FunctionType)
-        if func not in self._rules and opened and _UNSEEN & set(func.__globals__):
+        unknown = func not in self._rules and func not in self._opening
+        if unknown and isinstance(func, FunctionType) and _UNSEEN & set(func.__globals__):
             # One that hands itself to this mode once more, as meshgrid does, is run as a whole then.
             self._opening.append(func)
             try:

@@ -41,15 +41,16 @@ def guard_replacement(is_watched: Callable[[Tensor], bool]) -> None:
 
     if Tensor.set_ is _SET:
         set_.__doc__ = _SET.__doc__
-        torch.Tensor.set_ = set_
+        tensors: Any = Tensor
+        tensors.set_ = set_
 
 
 def check_replaced(private: bool) -> None:
     """Refuse `x.set_(y)` where x or y is private, or as long as a batch: x would keep its state."""
     if private:
         raise NotSound(
-            f"set_() gives a tensor the memory of another one{user_line()}, and either is private, or as long "
-            "as the batch: what is known of the tensor would be that of its old memory.",
+            f"set_() gives a tensor the memory of another one{user_line()}, and either is private, or as "
+            "long as the batch: what is known of the tensor would be that of its old memory.",
             remedy="Use the other tensor itself, or a copy of it.",
         )
 

@@ -253,11 +253,10 @@ def _scaled(op: Operation, powers: set[int]) -> None:
         return
     (power,) = powers
     before = {id(tensor): op.states[id(tensor)] for tensor in private}
-    for key, state in before.items():
-        op.states[key] = state._replace(power=0)
+    op.states.update((key, known._replace(power=0)) for key, known in before.items())
     (RULES.get(op.name) or pointwise)(op)
     results = {id(tensor) for tensor in op.results}
-    op.states.update((key, state) for key, state in before.items() if key not in results)
+    op.states.update((key, known) for key, known in before.items() if key not in results)
     for tensor in op.results:
         state = op.state(tensor)
         if state is not None and state.kind in (AXIS, TOTAL):

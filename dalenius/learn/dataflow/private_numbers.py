@@ -493,13 +493,11 @@ class PrivateInteger(torch.SymInt):
     def __copy__(self) -> PrivateInteger:
         return self
 
+    # vars() asks for this attribute, and would list the number.
+    __dict__: Any = property(lambda self: refuse_steering("The attributes of", self.source))
+
     def __reduce__(self) -> NoReturn:
         refuse_steering("A copy in bytes of", self.source)
-
-    @property
-    def __dict__(self) -> NoReturn:
-        """Refuse to list the attributes."""
-        refuse_steering("The attributes of", self.source)
 
     def for_logging(self) -> int:
         """Return the plain number, to be written down. The receipt assumes that it decides nothing."""
