@@ -123,8 +123,9 @@ def _opened(value: Any) -> tuple[Any, list[Any]]:
         return id(value), _class_attributes(value)
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
-        own = frame is None or frame.f_code.co_filename.startswith(_HERE)
-        return (None, []) if own else (frame.f_lasti, list(frame.f_locals.values()))
+        if frame is None or frame.f_code.co_filename.startswith(_HERE):
+            return None, []
+        return frame.f_lasti, list(frame.f_locals.values())
     if hasattr(type(value), "__next__"):
         return _position(value)
     return None, [type(value), *_attributes(value)]

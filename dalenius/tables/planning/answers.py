@@ -183,9 +183,12 @@ class Sheet:
 
 
 def _flag(found: Estimate, clipped: bool) -> str:
-    if not isinstance(found.value, int | float) or found.low is None or found.high is None:
+    if found.value is None or found.low is None or found.high is None:
         return "unknown" if found.value is None else ""
-    below, above = math.isinf(found.low), math.isinf(found.high)
+    low, high = found.low, found.high
+    if not (isinstance(low, int | float) and isinstance(high, int | float)):
+        return "clipped" if clipped else ""
+    below, above = math.isinf(low), math.isinf(high)
     if below or above:
         return "open" if below and above else "open below" if below else "open above"
     return "clipped" if clipped else ""
