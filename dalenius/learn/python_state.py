@@ -89,7 +89,8 @@ class _Walk:
 
 def _opened(value: Any) -> tuple[Any, list[Any]]:
     """Return what an object holds: plain values, and further objects."""
-    if type(value).__module__.startswith("dalenius."):
+    # The type of a function in C may hold a descriptor there.
+    if str(type(value).__module__).startswith("dalenius."):
         # A run and its parts, which note things in every pass.
         return None, []
     if isinstance(value, _SEQUENCES):

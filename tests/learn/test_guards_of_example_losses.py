@@ -254,6 +254,12 @@ GPU_SEEDS: dict[str, Callable[[], Any]] = {
 }
 
 
+def _own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let generators have the seed of a run, whatever tests before this one have left."""
+    for kind in (random_state.CPU, random_state.GPU):
+        monkeypatch.setitem(random_state._owned, kind, True)
+
+
 @pytest.mark.parametrize("seed", GPU_SEEDS.values(), ids=GPU_SEEDS)
 def test_seeds_of_gpus_count_as_seeds(seed: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """There need not be a GPU: what stands for the functions of torch.cuda is asked."""
@@ -261,7 +267,7 @@ def test_seeds_of_gpus_count_as_seeds(seed: Callable[[], Any], monkeypatch: pyte
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "default_generators", ())
-    monkeypatch.setitem(random_state._owned, random_state.GPU, True)
+    _own(monkeypatch)
     with random_state.watched_generator(lambda _: None, lambda _: None):
         assert random_state.is_own()
         with torch.random.fork_rng(devices=[]):
@@ -279,6 +285,7 @@ def test_states_and_seeds_of_gpus_are_private(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(module, "get_rng_state", lambda *_: state)
         monkeypatch.setattr(module, "get_rng_state_all", lambda: [state])
         monkeypatch.setattr(module, "initial_seed", lambda: 7)
+    _own(monkeypatch)
     with random_state.watched_generator(seen.append, lambda _: None):
         torch.cuda.get_rng_state()
         torch.cuda.random.get_rng_state_all()
