@@ -16,6 +16,8 @@ class Experts(nn.Module):
     def __init__(self, width: int = 12) -> None:
         super().__init__()
         self.gate = nn.Linear(width, 3)
+        nn.init.normal_(self.gate.weight)
+        nn.init.zeros_(self.gate.bias)
         self.experts = nn.ModuleList(
             nn.Sequential(nn.Linear(width, 6), nn.LayerNorm(6), nn.ReLU(inplace=True), nn.Linear(6, 3))
             for _ in range(3)
