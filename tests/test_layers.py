@@ -35,7 +35,9 @@ def test_a_module_is_quick_to_load_and_draws_no_noise(path: Path) -> None:
     assert {name.split(".")[0] for name in imported(iter(tree.body))} & SLOW_TO_LOAD == set()
     # An adversary protects nobody with its coins.
     if path.relative_to(ROOT).parts[1] not in ("attacks", "audits"):
-        assert set(imported(ast.walk(tree))) & RANDOMNESS == set()
+        # States of other people's generators are compared in one place, and never drawn from.
+        watched = {"random"} if path.name == "python_state.py" else set()
+        assert set(imported(ast.walk(tree))) & RANDOMNESS <= watched
         # Sown for other people's models, and never drawn from, in one place.
         assert path.name == "quiet.py" or '"numpy.random"' not in path.read_text()
 

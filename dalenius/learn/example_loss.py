@@ -231,7 +231,7 @@ class ExampleLoss:
                 "examples were computed one after the other: a later example would see how many came before "
                 "it.",
                 remedy="Count in the loop, where private.steps has grown, keep nothing in the function or in "
-                "forward, and draw random numbers by torch or by random and numpy.random themselves.",
+                "forward, and draw random numbers by functions of torch.",
             )
 
     def _one_by_one(

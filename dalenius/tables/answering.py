@@ -186,10 +186,17 @@ def _release(request: Request, plan: Plan, found: Answer) -> Release:
         delta=request.delta,
         warnings=found.warnings,
     )
-    counts = tuple(
+    return Release(found.columns, found.measures, receipt, request.confidence, _counts(request.question))
+
+
+def _counts(question: Question) -> tuple[str, ...]:
+    """Return the columns of an answer that are counts as they were measured."""
+    if question.after is not None:
+        # Other columns may have their names.
+        return ()
+    return tuple(
         output.name
-        for output in request.question.outputs
+        for output in question.outputs
         if isinstance(output.formula, AggregateValue)
-        and request.question.aggregates[output.formula.index].kind in COUNTS
+        and question.aggregates[output.formula.index].kind in COUNTS
     )
-    return Release(found.columns, found.measures, receipt, request.confidence, counts)

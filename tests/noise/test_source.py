@@ -248,6 +248,9 @@ def test_no_other_source_is_ever_mentioned(path: Path) -> None:
     if path.name == "quiet.py":
         # Other people's generators are sown there, and not drawn from.
         text = text.replace('"numpy.random"', "")
+    if path.name == "python_state.py":
+        # Their states are compared there.
+        text = text.replace("import random", "").replace("np.random", "")
     assert re.findall(r"\b(?:numpy\.random|np\.random|import random\b|from random\b|secrets\b)", text) == []
     if path.parent.name != "noise":
         assert "os.urandom" not in text

@@ -16,7 +16,7 @@ from dalenius import noise
 from dalenius.errors import BudgetExceeded, InvalidArgument, LedgerTampered, QueryFailed
 from dalenius.losses import Loss
 from dalenius.tables import Bounds, Table
-from dalenius.tables.engines.engine import MAGNITUDES, SIZES, SPREADS
+from dalenius.tables.engines.engine import MAGNITUDES, SIZES
 from dalenius.tables.facts import Facts, Profile
 from dalenius.tables.learned import Histogram, Learned
 from dalenius.tables.sources.forms import Form
@@ -27,8 +27,8 @@ QUESTIONS = (
     "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward",
     "SELECT COUNT(*) AS n, SUM(cost) AS cost FROM visits",
     "SELECT MEDIAN(cost) AS cost FROM visits",
-    "SELECT age, COUNT(DISTINCT ward) AS n FROM visits GROUP BY age",
 )
+DISTINCT = "SELECT age, COUNT(DISTINCT ward) AS n FROM visits GROUP BY age"
 
 
 def write(path: Path, *, without: int | None = None) -> Path:
@@ -92,6 +92,12 @@ def test_later_questions_of_everyone_search_for_nothing(learned: Table, visits: 
     assert '"profile_rows"' in receipt.mechanism and "search_" not in receipt.mechanism
 
 
+def test_how_many_values_of_a_unit_differ_is_searched(learned: Table) -> None:
+    """A profile does not count the different values of columns."""
+    lines = learned.explain(DISTINCT, epsilon=0.5).lines
+    assert [name for name, _ in lines if name in ("search", "profile")] == ["search"]
+
+
 def test_rows_that_are_left_are_searched_and_ranges_are_not(learned: Table) -> None:
     """A bound for all rows of a unit may be many times larger than one for those that a filter leaves."""
     lines = learned.explain("SELECT COUNT(*), SUM(cost) FROM visits WHERE age > 40", epsilon=0.5).lines
@@ -106,7 +112,7 @@ def test_a_profile_is_near_the_truth(learned: Table) -> None:
     assert set(known.categories["ward"]) == set("ABCDE") and set(known.categories["insured"]) == {True, False}
     assert abs(known.rows.noisy.sum() - 1200) < 300 and len(known.rows.counts) == SIZES
     assert len(known.values["age"].counts) == MAGNITUDES
-    assert len(known.shapes["ward"].counts) == SIZES * SPREADS
+    assert len(known.shapes["ward"].counts) == SIZES
 
 
 def test_answers_by_a_profile_hold(learned: Table) -> None:

@@ -93,7 +93,13 @@ class Plan:
         standing = kept_for(question, learned)
         open_ = searches(question, wanted, facts, intervals)
         kept = {each: standing[each.place] for each in open_ if each.place in standing}
-        looked = tuple(each for each in open_ if each not in kept)
+        # A profile answers without searches: what it has of a column is not looked at more closely.
+        known_columns = {each.column for each in kept if each.kind == "values"}
+        looked = tuple(
+            each
+            for each in open_
+            if each not in kept and not (each.kind == "steps" and each.column in known_columns)
+        )
         parts = split(
             epsilon=limit,
             delta=failure,
