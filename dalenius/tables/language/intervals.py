@@ -240,7 +240,9 @@ def _try(function: Callable[[float], float], end: End, otherwise: float) -> floa
 def _widened(low: float, high: float) -> tuple[End, End]:
     """With room for the last digits of a float; 0 is the logarithm of 1 or the root of 0, and exact."""
     slack = 2.0**-48
-    return exact(low - abs(low) * slack), exact(high + abs(high) * slack)
+    lower = low if math.isinf(low) else low - abs(low) * slack
+    upper = high if math.isinf(high) else high + abs(high) * slack
+    return exact(lower), exact(upper)
 
 
 _POSITIVE = Span(Fraction(0), math.inf)

@@ -243,9 +243,10 @@ def _of_cells(kind: str, cells: Sequence[Estimate]) -> Estimate:
 def _risen(kind: str, values: Sequence[float], otherwise: float) -> float:
     """The aggregate; where it is beyond all numbers, or of opposite infinities, what says nothing."""
     try:
-        return _RISING[kind](values)
+        risen = _RISING[kind](values)
     except (OverflowError, ValueError):
         return otherwise
+    return otherwise if math.isnan(risen) else risen
 
 
 def _number(part: KeyPart, otherwise: float) -> float:
