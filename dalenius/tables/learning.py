@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dalenius.errors import DaleniusError, InvalidArgument, LedgerError, QueryFailed
+from dalenius.errors import (
+    Argument,
+    BudgetExceeded,
+    DaleniusError,
+    InvalidArgument,
+    LedgerError,
+    Message,
+    QueryFailed,
+)
 from dalenius.ledger import Account
 from dalenius.ledger.store import Granting
 from dalenius.privacy.unit import Unit
@@ -70,7 +78,10 @@ def learned(
             account.note_profile(account.profile, by=by)
     with engine.turn():
         note = f"profile of {main.name}"
-        reservation = account.reserve(lesson.loss, by=by, purpose=purpose, note=note)
+        try:
+            reservation = account.reserve(lesson.loss, by=by, purpose=purpose, note=note)
+        except BudgetExceeded as refused:
+            raise _refusal(refused) from None
         charged = f"This had been charged as entry {reservation.number} of {account.name}: {_STAYS}"
         failed: DaleniusError
         try:
@@ -96,6 +107,18 @@ def learned(
             raise
         # Raised outside of any handler, so that nothing that speaks of data is attached to it.
         raise failed
+
+
+def _refusal(refused: BudgetExceeded) -> BudgetExceeded:
+    """Return the refusal of a profile that does not fit, with a remedy in the words of `learn`."""
+    left = "" if refused.left is None else f", of which {refused.left:.3g} is left"
+    return BudgetExceeded(
+        f"{refused.problem} Nothing was learned or charged.",
+        remedy=Message("Learn the profile at a smaller ", Argument("epsilon", "epsilon"), f"{left}."),
+        needed=refused.needed,
+        left=refused.left,
+        largest=refused.largest,
+    )
 
 
 def _lesson(

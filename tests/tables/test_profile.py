@@ -75,7 +75,9 @@ def test_a_profile_is_charged_before_it_is_kept(learned: Table) -> None:
 
 def test_what_does_not_fit_is_refused_and_nothing_is_kept(visits: Path, tmp_path: Path) -> None:
     table = opened(visits, tmp_path, budget=dp.Budget(epsilon=1, delta=1e-9))
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(
+        BudgetExceeded, match=r"Nothing was learned or charged\. Learn the profile at a smaller"
+    ):
         table.learn(epsilon=2)
     assert not (tmp_path / "v.ledger").exists()
 

@@ -74,7 +74,11 @@ class Form:
 
     def lines(self) -> list[str]:
         """Return what the form says, in words."""
-        said = [("encoding", self.encoding), ("decimal mark", self.decimal), ("dates", self.dates)]
+        said = [
+            ("encoding", self.encoding),
+            ("decimal mark", self.decimal and f'"{self.decimal}"'),
+            ("dates", self.dates),
+        ]
         shown = [f"{name} {value}" for name, value in said if value is not None]
         shown += [f"null strings {', '.join(self.null)}"] if self.null else []
         return shown + [f"{name} {kind}" for name, kind in self.types.items()]
