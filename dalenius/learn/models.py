@@ -175,7 +175,7 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
     def there(one: Any) -> Any:
         return torch.as_tensor(one).to(device) if hasattr(one, "__array__") else one
 
-    with _buffers_kept(module), torch.inference_mode():
+    with _tensors_kept(module), torch.inference_mode():
         if isinstance(inputs, Mapping):
             given = module(**{name: there(one) for name, one in inputs.items()})
         elif isinstance(inputs, tuple | list):
@@ -187,11 +187,11 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
 
 
 @contextmanager
-def _buffers_kept(module: Any) -> Iterator[None]:
-    """Put the buffers of a module back as they were, so that the model keeps nothing of its inputs."""
+def _tensors_kept(module: Any) -> Iterator[None]:
+    """Put buffers and parameters of a module back as they were, so that they keep nothing of its inputs."""
     import torch
 
-    homes = [one._buffers for one in module.modules() if one._buffers]
+    homes = [home for one in module.modules() for home in (one._buffers, one._parameters) if home]
     before = [(home, {name: (value, _copied(value)) for name, value in home.items()}) for home in homes]
     try:
         yield
@@ -201,10 +201,14 @@ def _buffers_kept(module: Any) -> Iterator[None]:
                 home.clear()
                 for name, (value, copy) in values.items():
                     home[name] = value
-                    if copy is not None and value.shape == copy.shape:
+                    if copy is None:
+                        continue
+                    if value.shape != copy.shape:
+                        home[name] = (
+                            torch.nn.Parameter(copy) if isinstance(value, torch.nn.Parameter) else copy
+                        )
+                    elif not torch.equal(value, copy):
                         value.copy_(copy)
-                    elif copy is not None:
-                        home[name] = copy
 
 
 def _copied(value: Any) -> Any:

@@ -31,7 +31,7 @@ def events(source: str) -> list[str]:
 
 def test_a_profile_is_shown_declared_and_learned(run: Run, visits: str) -> None:
     code, out, _ = run("profile", visits, *OPEN)
-    assert code == 0 and "encoding windows-1252, decimal mark \",\", dates DD.MM.YYYY" in out
+    assert code == 0 and 'encoding windows-1252, decimal mark ",", dates DD.MM.YYYY' in out
     assert events(visits) == [], "looking opens nothing"
     code, out, _ = run("profile", visits, *OPEN, "--range", "cost=0:60", "--category", "ward=A,B,C")
     assert code == 0 and "cost from 0 to 60" in out and "ward is one of 3 values" in out

@@ -181,3 +181,20 @@ def test_a_model_keeps_nothing_of_the_rows_it_is_evaluated_on() -> None:
     after = model.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_parameter_that_a_model_writes_to_is_put_back() -> None:
+    class Codebook(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.codes = nn.Parameter(torch.zeros(5), requires_grad=False)
+            self.head = nn.Linear(5, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.codes.data.copy_(x.mean(0))
+            return self.head(x)
+
+    model = Codebook()
+    x, y = 100 * torch.randn(40, 5), torch.zeros(40, dtype=torch.long)
+    evaluate(model, (x, y), classes=3, metrics=["accuracy"], epsilon=1, delta=1e-6)
+    assert not model.codes.any()
