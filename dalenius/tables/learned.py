@@ -59,6 +59,24 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """Where the values of a column lie, in equal steps of a range that was found before."""
+
+    histogram: Histogram
+    lower: Fraction
+    upper: Fraction
+
+    def plain(self) -> dict[str, Any]:
+        """Return the steps as JSON values."""
+        return {**self.histogram.plain(), "lower": str(self.lower), "upper": str(self.upper)}
+
+    @staticmethod
+    def read(plain: Mapping[str, Any]) -> Steps:
+        """Return the steps that `plain` gave."""
+        return Steps(Histogram.read(plain), Fraction(plain["lower"]), Fraction(plain["upper"]))
+
+
+@dataclass(frozen=True)
 class Learned:
     """What was learned of a table, by one charge."""
 
@@ -74,6 +92,8 @@ class Learned:
     """The same of the rows without an id; None where every row has or needs none."""
     values: Mapping[str, Histogram] = field(default_factory=dict)
     """Where the values of columns lie: the bins of `Loaded.magnitudes`."""
+    steps: Mapping[str, Steps] = field(default_factory=dict)
+    """The same more closely, of columns whose values stand out: the steps of `searching.closer_steps`."""
     categories: Mapping[str, tuple[KeyPart, ...]] = field(default_factory=dict)
     """Values of columns that nearly all units are among."""
     shapes: Mapping[str, Histogram] = field(default_factory=dict)
@@ -104,7 +124,12 @@ class Learned:
         """Return what was learned as JSON values."""
         from dalenius.tables.facts import _written
 
-        named = {"values": self.values, "shapes": self.shapes, "presence": self.presence}
+        named: dict[str, Mapping[str, Histogram | Steps]] = {
+            "values": self.values,
+            "steps": self.steps,
+            "shapes": self.shapes,
+            "presence": self.presence,
+        }
         histograms = {kind: {n: each.plain() for n, each in found.items()} for kind, found in named.items()}
         return {
             "cost": self.cost,
@@ -132,6 +157,7 @@ class Learned:
             (float(plain["units"][0]), float(plain["units"][1])),
             None if missing is None else (float(missing[0]), float(missing[1])),
             of("values"),
+            {name: Steps.read(each) for name, each in plain.get("steps", {}).items()},
             {name: tuple(map(_read, parts)) for name, parts in plain["categories"].items()},
             of("shapes"),
             of("presence"),

@@ -16,9 +16,11 @@ from dalenius import noise
 from dalenius.errors import BudgetExceeded, InvalidArgument, LedgerTampered, QueryFailed
 from dalenius.losses import Loss
 from dalenius.tables import Bounds, Table
-from dalenius.tables.engines.engine import MAGNITUDES, SIZES
+from dalenius.tables.engines.engine import MAGNITUDES, MASS, SIZES, WEIGHT, Bounding
 from dalenius.tables.facts import Facts, Profile
-from dalenius.tables.learned import Histogram, Learned
+from dalenius.tables.learned import Histogram, Learned, Steps
+from dalenius.tables.planning.searching import STEPS, closer_steps
+from dalenius.tables.question import Interval
 from dalenius.tables.sources.forms import Form
 
 PATIENT = dp.Unit("patient", column="id")
@@ -115,6 +117,8 @@ def test_a_profile_is_near_the_truth(learned: Table) -> None:
     assert abs(known.rows.noisy.sum() - 1200) < 300 and len(known.rows.counts) == SIZES
     assert len(known.values["age"].counts) == MAGNITUDES
     assert len(known.shapes["ward"].counts) == SIZES
+    age = known.steps["age"]
+    assert (age.lower, age.upper) == (16, 128) and abs(age.histogram.noisy.sum() - 1200) < 500
 
 
 def test_answers_by_a_profile_hold(learned: Table) -> None:
@@ -183,8 +187,10 @@ def _wordless(text: str) -> str:
 
 
 def test_one_unit_moves_what_is_learned_no_further_than_it_is_charged_for(tmp_path: Path) -> None:
-    """Without noise, histograms of neighbours differ by one unit: 1 in shapes, MASS in magnitudes."""
+    """Without noise, neighbours differ by one unit: 1 in shapes, MASS in magnitudes, WEIGHT in steps."""
     from dalenius.tables.learning import _lesson
+
+    within, once = Interval(Fraction(0), Fraction(64)), Bounding("l1", Fraction(1))
 
     seen = []
     for folder, without in (("whole", None), ("less", 19)):
@@ -195,6 +201,8 @@ def test_one_unit_moves_what_is_learned_no_further_than_it_is_charged_for(tmp_pa
         with table._engine.load(lesson.rows) as loaded:
             found = [loaded.shapes([()], norm="l2", presence=False)]
             found += [loaded.magnitudes(place) for place in range(len(lesson.values))]
+            for place, noise_ in zip(range(len(lesson.values)), lesson.parts.noises, strict=False):
+                found.append(closer_steps(loaded, [()], place, noise_, within, once)[0])
         for rows in lesson.grouped.values():
             with table._engine.load(rows) as loaded:
                 held = loaded.holders(most=1, salt=bytes(32))
@@ -202,12 +210,10 @@ def test_one_unit_moves_what_is_learned_no_further_than_it_is_charged_for(tmp_pa
                 found.append(np.array([sum(held.values())]))
                 found += [loaded.shapes(keys, norm="l2", presence=each) for each in (False, True)]
         seen.append(found)
-    from dalenius.tables.engines.engine import MASS
-
     for whole, less in zip(*seen, strict=True):
         moved = np.abs(whole - less).sum()
-        values = whole.shape == (MAGNITUDES,)
-        assert 0.99 * MASS < moved <= MASS if values else moved == 1
+        most = {(MAGNITUDES,): MASS, (1 << STEPS,): WEIGHT}.get(whole.shape, 1)
+        assert (moved == 1) if most == 1 else (0.99 * most < moved <= most)
 
 
 # Declared.
@@ -325,8 +331,15 @@ def test_terms_with_a_profile_read_back_and_promise_the_same(tmp_path: Path) -> 
 
 def test_a_profile_reads_back_from_its_json() -> None:
     histogram = Histogram.of([5, -3, 400], Fraction(10), 1, heavy=False)
+    steps = Steps(histogram, Fraction(-1, 3), Fraction(128))
     known = Learned(
-        "epsilon 1", 2, histogram, (10.0, 3.0), None, {"age": histogram}, {"ward": ("A", None)}, {}, {}
+        "epsilon 1",
+        2,
+        histogram,
+        (10.0, 3.0),
+        values={"age": histogram},
+        steps={"age": steps},
+        categories={"ward": ("A", None)},
     )
     facts = Facts(
         Form("cp1252", ",", "DD.MM.YYYY", ("NA",), {"age": "BIGINT"}),

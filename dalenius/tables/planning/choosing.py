@@ -3,11 +3,11 @@
 A bound C costs a group its noise, C times a constant, and what C takes from units. The interval of a group
 holds both: the noise on its two sides, and above it what is taken, at most (`removed`). So C is sought where
 
-    width of the noise · C  +  (what is taken, at most)  +  SAY · (mean |error|)
+    (width of the noise · C  +  what is taken, at most)  ·  (mean |error|)
 
-is least. The error is that of the noise and of what is likely taken of a group. What is taken from one group
-may be all that is taken, however many others there are, empty ones above all, or it is in proportion to what
-is left of it.
+is least. The error is that of the noise and of what is likely taken of a group. A product, as either may be
+much the same for all bounds, and then the other decides. What is taken from one group may be all that is
+taken, however many others there are, empty ones above all, or it is in proportion to what is left of it.
 
 What is chosen depends on noisy counts and public facts only.
 """
@@ -23,7 +23,7 @@ import numpy as np
 
 from dalenius.tables.engines.engine import SIZES
 from dalenius.tables.planning.deviations import Floats
-from dalenius.tables.planning.removed import Removed, Sizes, bins_of
+from dalenius.tables.planning.removed import FARTHER, Removed, Sizes, bins_of
 from dalenius.tables.planning.seeing import Blur, outermost, seen
 from dalenius.tables.planning.tails import Tail
 
@@ -33,10 +33,11 @@ UNSEEN = Fraction(3)
 """The bound on units of which nothing can be seen: then noise is too loud for any choice to matter much."""
 RISK = 0.02
 """At which what is taken enters a choice."""
-SAY = 8.0
-"""How much more an error counts than the width of an interval, which is some times as large."""
-SHARED = 1.25
-"""How much more a bound may cost a measure for being that of all: rows are read once for each bound."""
+NOTHING = 1e-3
+"""Rows that do not matter: no width and no error counts as less."""
+SHARED = 1.5
+"""How much more a bound may cost a measure for being that of all: rows are read once for each bound. Costs
+are products, so a width and an error may each be a fifth larger."""
 FILLED = 200
 """How many groups have rows, at most; a guess for choosing only, as most of very many are empty."""
 
@@ -125,12 +126,11 @@ def costs(sizes: Sizes, stakes: Stakes, tries: Floats, groups: int) -> Floats:
     """Return what bounds cost."""
     likely, _ = sizes.likely_taken(tries)
     filled = min(groups, FILLED)
-    taken = sizes.most_taken(tries, RISK)
-    if filled > 1:
-        # In proportion to what is left of a group, and of larger units alone: see `removed`.
-        taken = np.minimum(taken, sizes.whole / filled + sizes.most_taken(tries, RISK, above=2.0))
+    # In proportion to what is left of a group, and of larger units alone: see `removed`.
+    left = sizes.whole / filled
+    taken = np.min([(far - 1) * left + sizes.most_taken(tries, RISK, above=far) for far in FARTHER], axis=0)
     error = stakes.error * tries + np.maximum(likely, 0.0) / math.sqrt(filled)
-    return np.asarray(stakes.width * tries + taken + SAY * error)
+    return np.asarray((stakes.width * tries + taken + NOTHING) * (error + NOTHING))
 
 
 def _clipped(sizes: Sizes, limit: float) -> tuple[float, float]:

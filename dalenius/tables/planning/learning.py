@@ -1,14 +1,15 @@
 """`Lesson`: learning the profile of a table privately, once, for the questions that come later.
 
 Theorem. Whatever the data, `run` is dominated by `loss`. Each histogram is one that a search reads
-(`searching`): a unit is in one bin of `shapes` and adds at most MASS to `magnitudes`, so noise on it of k
-times that is a part of multiplier k, as a search's is. The number of units, and that of rows without an id,
+(`searching`): a unit is in one bin of `shapes`, adds at most MASS to `magnitudes` and at most WEIGHT to the
+steps of a range that magnitudes showed, so noise on it of k times that is a part of multiplier k, as a
+search's is. The number of units, and that of rows without an id,
 change by 1 at most with a unit, or with such a row. Categories are selected over all columns at once: of each
 of C columns a unit counts with one value, so it changes at most C counts by 1, and the selection is that of
 `selecting` with C keys a unit. `budgeting` composes all parts, as it does for a question.
 
-Half of the cost is for the rows of units, as every answer rests on them; categories take a fifth where they
-are looked for, and the rest is divided evenly. Counts of units and of rows without an id take a fiftieth.
+Two fifths of the cost are for the rows of units, as every answer rests on them; categories take a fifth
+where they are looked for, and a count of units or of rows without an id a fiftieth. Columns share the rest.
 """
 
 from __future__ import annotations
@@ -27,12 +28,18 @@ from dalenius.noise import source
 from dalenius.privacy.unit import Relation
 from dalenius.release import CONFIDENCE
 from dalenius.tables.engines.engine import MASS, WEIGHT, Bounding, Loaded, Measure
-from dalenius.tables.learned import Histogram, Learned
-from dalenius.tables.planning.budgeting import Noise, Norm, Split, split
+from dalenius.tables.learned import Histogram, Learned, Steps
+from dalenius.tables.planning.budgeting import Additive, Noise, Norm, Split, split
+from dalenius.tables.planning.searching import closer_steps
 from dalenius.tables.planning.selecting import in_order
+from dalenius.tables.planning.standing import Kept
+from dalenius.tables.question import Interval
 from dalenius.tables.rows import Key, KeyPart, Rows
 
-ROWS, SELECTING, COUNTING = Fraction(1, 2), Fraction(1, 5), Fraction(1, 50)
+ROWS, SELECTING, COUNTING = Fraction(2, 5), Fraction(1, 5), Fraction(1, 50)
+"""The parts of the cost for the rows of units, for selecting values, and for a count."""
+OCTAVES, STEPS, SHAPES, PRESENCE = 1, 3, 2, 1
+"""Weights of the histograms of a column, which share what is left."""
 COVERED = 0.9
 """The share of units whose values must be among those shown, for a column to be one of categories."""
 MOST_VALUES = 200
@@ -74,10 +81,10 @@ class Lesson:
             grouped = {name: each for name, each in grouped.items() if name in listed}
         sought = [name for name in grouped if name not in listed]
         counts = 1 + (missing is not None)
-        histograms = len(values) + 2 * len(grouped)
+        parts = [*[OCTAVES, STEPS] * len(values), *[SHAPES, PRESENCE] * len(grouped)]
         left = 1 - ROWS - counts * COUNTING - (SELECTING if sought else 0)
-        weights = (ROWS, *[COUNTING] * counts, *[left / max(histograms, 1)] * histograms)
-        parts = split(
+        weights = (ROWS, *[COUNTING] * counts, *[left * Fraction(part, sum(parts)) for part in parts])
+        shares = split(
             epsilon=epsilon,
             delta=delta,
             relation=relation,
@@ -86,7 +93,7 @@ class Lesson:
             selecting=SELECTING,
         )
         told = {name: tuple(keys) for name, keys in listed.items() if name in grouped}
-        return Lesson(rows, tuple(values), dict(grouped), told, missing, parts, "l2" if delta else "l1")
+        return Lesson(rows, tuple(values), dict(grouped), told, missing, shares, "l2" if delta else "l1")
 
     @property
     def loss(self) -> Loss:
@@ -100,10 +107,14 @@ class Lesson:
             rows = _histogram(loaded.shapes([()], norm=self.norm, presence=False)[:, 0], noises.pop(0), 1)
             units = _count(loaded, noises.pop(0), "units")
             missing = self._missing(load, noises)
-            values = {
-                name: _histogram(loaded.magnitudes(place), noises.pop(0), MASS)
-                for place, name in enumerate(self.values)
-            }
+            values: dict[str, Histogram] = {}
+            steps: dict[str, Steps] = {}
+            for place, name in enumerate(self.values):
+                first, second = noises.pop(0), noises.pop(0)
+                values[name] = _histogram(loaded.magnitudes(place), first, MASS)
+                seen = Kept(values[name], name).values()
+                if seen.some:
+                    steps[name] = _steps(loaded, place, second, seen.whole)
         shown = self._shown(load, units[0])
         shapes: dict[str, Histogram] = {}
         presence: dict[str, Histogram] = {}
@@ -119,7 +130,7 @@ class Lesson:
         categories: dict[str, tuple[KeyPart, ...]] = {
             name: tuple(key[0] for key in keys) for name, keys in shown.items()
         }
-        return Learned(cost, entry, rows, units, missing, values, categories, shapes, presence)
+        return Learned(cost, entry, rows, units, missing, values, steps, categories, shapes, presence)
 
     def _missing(self, load: Load, noises: list[Noise]) -> tuple[float, float] | None:
         if self.missing is None:
@@ -149,9 +160,17 @@ class Lesson:
 
 
 def _histogram(counts: NDArray[np.int64], noise: Noise, unit: int) -> Histogram:
-    law = noise.on(Fraction(unit), nonnegative=True)
+    return _noisy(counts, noise.on(Fraction(unit), nonnegative=True), unit)
+
+
+def _noisy(counts: NDArray[np.int64], law: Additive, unit: int) -> Histogram:
     noisy = (counts.astype(object) + law.draw(counts.size)).tolist()
     return Histogram.of(noisy, Fraction(law.scale), unit, heavy=isinstance(law, Laplace))
+
+
+def _steps(loaded: Loaded, place: int, noise: Noise, whole: Interval) -> Steps:
+    counts, law = closer_steps(loaded, [()], place, noise, whole, Bounding("l1", Fraction(1)))
+    return Steps(_noisy(counts, law, WEIGHT), whole.lower, whole.upper)
 
 
 def _count(loaded: Loaded, noise: Noise, kind: str) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.privacy.sensitivity import sqrt_up
@@ -167,18 +168,18 @@ class Searching:
         sizes: dict[str, Sizes] = {}
         ladders: dict[int, Ladder] = {}
         for search, histogram in self.kept.items():
-            # Of units and of magnitudes only: what looks closer follows.
             if search.column is None:
                 sizes[search.kind] = self._sizes(keys, histogram.noisy(), presence=search.kind == "groups")
             else:
-                values[search.column] = _octaves(histogram.noisy())
+                values[search.column] = histogram.values()
         for search, noise in zip(self.searches, self.noises, strict=True):
             column = search.column
             if column is None:
                 seen = self._drawn(loaded, keys, search, noise)
                 sizes[search.kind] = self._sizes(keys, seen, presence=search.kind == "groups")
             elif search.kind == "values":
-                values[column] = _octaves(self._drawn(loaded, keys, search, noise))
+                seen = self._drawn(loaded, keys, search, noise)
+                values[column] = seen_octaves(seen.counts, blur=seen.blur)
             elif search.kind == "steps":
                 values[column] = self._steps(loaded, keys, column, noise, values[column], salt)
             else:
@@ -232,16 +233,13 @@ class Searching:
     def _steps(
         self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, values: Values, salt: bytes
     ) -> Values:
-        """The leaves of a tree, without those above them, over all groups: a unit adds at most WEIGHT."""
+        """The steps of the range that octaves show."""
         if not values.some:
             return values
-        whole = values.whole
-        tree = Measure("tree", column, on_grid(whole, (whole.upper - whole.lower) / 2**BITS), levels=STEPS)
         bounding = Bounding("l1", Fraction(1), groups=self.groups, salt=salt)
-        totals = loaded.totals(keys, [tree], bounding)[:, -(1 << STEPS) :].sum(axis=0)
-        law = noise.on(Fraction(WEIGHT), nonnegative=True)
+        totals, law = closer_steps(loaded, keys, column, noise, values.whole, bounding)
         noisy = (totals + law.draw(totals.size)).astype(np.float64)
-        return values.closer(seen_steps(noisy / WEIGHT, whole, blur=_blur(law, WEIGHT)))
+        return values.closer(seen_steps(noisy / WEIGHT, values.whole, blur=_blur(law, WEIGHT)))
 
     def _ladder(self, loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, salt: bytes) -> Ladder:
         """Counts over all groups for each number of values kept, each with a part of the noise's cost."""
@@ -254,7 +252,7 @@ class Searching:
             counts.append(float(total + int(law.draw(1)[0])))
             laws.append(law)
         need = next(need for need in self.needs if need.family == "distinct" and need.column == column)
-        unit = self._noise(need).on(Fraction(WEIGHT), nonnegative=True).error(1 - SURE) / WEIGHT
+        unit = self._noise(need).on(Fraction(WEIGHT), nonnegative=True).error(SURE) / WEIGHT
         most = self.facts.most_rows
         return Ladder(tuple(counts), tuple(laws), unit, None if most is None else int(most))
 
@@ -305,7 +303,7 @@ class Searching:
     def _stakes(self, need: Need) -> Stakes:
         """What a bound of 1 costs a measure by noise, for values of size 1."""
         noise = self._noise(need)
-        width = 2 * noise.on(Fraction(WEIGHT), nonnegative=True).error(1 - SURE) / WEIGHT
+        width = 2 * noise.on(Fraction(WEIGHT), nonnegative=True).error(SURE) / WEIGHT
         error, more = noise.mean_error(), ORDERING[noise.norm] if need.kind == "tree" else 1.0
         return Stakes(more * width, more * error)
 
@@ -340,9 +338,24 @@ class Searching:
         return seen.range(costs)
 
 
-def _octaves(noisy: Noisy) -> Values:
-    """Where values lie, by their magnitudes."""
-    return seen_octaves(noisy.counts, blur=noisy.blur)
+def closer_steps(
+    loaded: Loaded, keys: Sequence[Key], column: int, noise: Noise, whole: Interval, bounding: Bounding
+) -> tuple[NDArray[np.int64], Additive]:
+    """Return votes of units in equal steps of a range, over all groups, and the noise that hides a unit.
+
+    They are the leaves of a tree, without those above them: a unit adds at most WEIGHT in all.
+
+    Args:
+        loaded: The rows.
+        keys: The groups.
+        column: The column of the values.
+        noise: The noise, for a bound of 1.
+        whole: The range.
+        bounding: A bound of 1 on units' rows, in L1.
+    """
+    tree = Measure("tree", column, on_grid(whole, (whole.upper - whole.lower) / 2**BITS), levels=STEPS)
+    totals = loaded.totals(keys, [tree], bounding)[:, -(1 << STEPS) :].sum(axis=0)
+    return totals, noise.on(Fraction(WEIGHT), nonnegative=True)
 
 
 def room(noises: Sequence[Noise], steps: int = max(LEVELS.values()) << LEAST_BITS) -> Fraction:

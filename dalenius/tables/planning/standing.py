@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dalenius.tables.language.basis import Basis
-from dalenius.tables.learned import Histogram, Learned
+from dalenius.tables.learned import Histogram, Learned, Steps
 from dalenius.tables.planning.deviations import Floats
 from dalenius.tables.planning.seeing import Blur
-from dalenius.tables.question import Question
+from dalenius.tables.planning.spanning import Values, seen_octaves, seen_steps
+from dalenius.tables.question import Interval, Question
 
 CLEAR = 100.0
 """A histogram of norms over groups is used where there are so many times more units than its noise."""
@@ -48,12 +49,25 @@ class Kept:
     histogram: Histogram
     what: str
     widest: float | None = None
+    steps: Steps | None = None
+    """Of values: where they lie more closely."""
 
     def noisy(self) -> Noisy:
         """Return the counts as a search would have them."""
-        seen = self.histogram
-        blur = Blur(float(seen.scale) * (2**0.5 if seen.heavy else 1.0), seen.heavy, float(seen.step))
-        return Noisy(seen.noisy, blur, self.widest)
+        return Noisy(self.histogram.noisy, _blur(self.histogram), self.widest)
+
+    def values(self) -> Values:
+        """Return where values lie, as searches would show it."""
+        found = seen_octaves(self.histogram.noisy, blur=_blur(self.histogram))
+        if self.steps is None or not found.some:
+            return found
+        within, steps = Interval(self.steps.lower, self.steps.upper), self.steps.histogram
+        return found.closer(seen_steps(steps.noisy, within, blur=_blur(steps)))
+
+
+def _blur(seen: Histogram) -> Blur:
+    scale = float(seen.scale) * (2**0.5 if seen.heavy else 1.0)
+    return Blur(scale, seen.heavy, float(seen.step))
 
 
 Place = tuple[str, int | None]
@@ -73,7 +87,8 @@ def kept_for(question: Question, learned: Learned | None) -> Mapping[Place, Kept
     kept = {} if basis.filtered else _of_units(basis, learned)
     for place, name in enumerate(basis.values):
         if name is not None and name in learned.values:
-            kept["values", place] = Kept(learned.values[name], f"values of {name}")
+            closer = learned.steps.get(name)
+            kept["values", place] = Kept(learned.values[name], f"values of {name}", steps=closer)
     return kept
 
 
