@@ -54,9 +54,9 @@ def test_counts_of_many_groups_are_not_far_from_those_with_the_best_bound() -> N
 @pytest.mark.parametrize("heavy", [True, False])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_small_tables_are_answered_sensibly(heavy: bool, epsilon: float) -> None:
-    # Each ratio is below 10 but for a false sighting far off, of probability below 1e-4: three never happen.
+    # Each ratio is below 10 but for a false sighting far off: in 2 of 400 runs, so that four of eight are not.
     found, best = errors(simulated(200, 10, heavy=heavy), 10, epsilon, 8)
-    assert sorted(found)[-3] <= 10 * best
+    assert sorted(found)[-4] <= 10 * best
 
 
 def ranges(data: ArraysLoaded, kinds: tuple[str, ...], groups: int, delta: Any = DELTA) -> Any:
