@@ -8,8 +8,9 @@ change by 1 at most with a unit, or with such a row. Categories are selected ove
 of C columns a unit counts with one value, so it changes at most C counts by 1, and the selection is that of
 `selecting` with C keys a unit. `budgeting` composes all parts, as it does for a question.
 
-Two fifths of the cost are for the rows of units, as every answer rests on them; categories take a fifth
-where they are looked for, and a count of units or of rows without an id a fiftieth. Columns share the rest.
+Three tenths of the cost are for the rows of units, as every answer rests on them; categories take half as
+much where they are looked for, and a count of units or of rows without an id a fiftieth. Columns share the
+rest.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from dalenius.tables.planning.standing import Kept
 from dalenius.tables.question import Interval
 from dalenius.tables.rows import Key, KeyPart, Rows
 
-ROWS, SELECTING, COUNTING = Fraction(2, 5), Fraction(1, 5), Fraction(1, 50)
+ROWS, SELECTING, COUNTING = Fraction(3, 10), Fraction(3, 20), Fraction(1, 50)
 """The parts of the cost for the rows of units, for selecting values, and for a count."""
-OCTAVES, STEPS, SHAPES, PRESENCE = 1, 3, 2, 1
+OCTAVES, STEPS, SHAPES, PRESENCE = 2, 2, 2, 1
 """Weights of the histograms of a column, which share what is left."""
 COVERED = 0.9
 """The share of units whose values must be among those shown, for a column to be one of categories."""
