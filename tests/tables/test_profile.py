@@ -118,7 +118,7 @@ def test_a_profile_is_near_the_truth(learned: Table) -> None:
     assert len(known.values["age"].counts) == MAGNITUDES
     assert len(known.shapes["ward"].counts) == SIZES
     age = known.steps["age"]
-    assert (age.lower, age.upper) == (16, 128) and abs(age.histogram.noisy.sum() - 1200) < 500
+    assert age.lower <= 20 and age.upper >= 79 and abs(age.histogram.noisy.sum() - 1200) < 500
 
 
 def test_answers_by_a_profile_hold(learned: Table) -> None:

@@ -42,8 +42,8 @@ HIGHS: Floats = np.where(BINS == 0, 0.0, np.sign(BINS) * 2.0 ** (np.abs(BINS) - 
 LOWS: Floats = -HIGHS[::-1]
 LINE: Floats = np.sign(BINS) * np.maximum(np.abs(BINS) - 128, 0)
 """Where octaves lie: all sizes below a half are one place."""
-BEYOND = 128
-"""Steps on either side of a range, into which votes may thin out."""
+BEYOND, WIDER = 160, 8
+"""Steps on either side of a range, into which votes may thin out: so many are twice as far away again."""
 BESIDE = 1.5
 """Deviations by which a bin next to the outermost must stand out."""
 FARTHER = 4
@@ -70,24 +70,32 @@ class Layer:
     blur: Blur
     first: int
     last: int
-    closed: bool = True
-    """Whether there is nothing beyond the bins."""
+    octaves: bool = True
+    """Whether bins are octaves, beyond which there is nothing; else steps."""
 
     @cached_property
     def upward(self) -> Tail:
         """Bins from the lowest to the highest."""
-        return Tail(self.counts, self.blur, self.last, self._octaves, self.closed)
+        return Tail(self.counts, self.blur, self.last, self._octaves, self._edges(self.highs - self._centre))
 
     @cached_property
     def downward(self) -> Tail:
         """Bins from the highest to the lowest."""
-        return Tail(
-            self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, self.closed
-        )
+        edges = self._edges((self._centre - self.lows)[::-1])
+        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, edges)
+
+    @cached_property
+    def _centre(self) -> float:
+        """The middle of the bin with the median of what stands out."""
+        below = np.cumsum(np.maximum(self.counts[self.first : self.last + 1], 0.0))
+        return float(self.middles[self.first + int(np.searchsorted(below, below[-1] / 2))])
+
+    def _edges(self, distances: Floats) -> Floats | None:
+        return None if self.octaves else distances
 
     @property
     def _octaves(self) -> float:
-        return 1.0 if self.closed else 0.0
+        return 1.0 if self.octaves else 0.0
 
     @cached_property
     def middles(self) -> Floats:
@@ -221,8 +229,7 @@ class Values:
     @property
     def ends(self) -> tuple[float, float]:
         """The values beyond which there are none; infinite where no end is in sight."""
-        assert self.octaves is not None
-        return self.octaves.start, self._upper.end
+        return self._side(up=False).start, self._side(up=True).end
 
     @property
     def votes(self) -> float:
@@ -280,7 +287,7 @@ class Values:
         between = (edges[1:] + edges[:-1]) / 2
         edges = np.unique(np.concatenate([edges, between]))
         if self.steps is not None:
-            edges = np.unique(np.concatenate([edges, self.steps.lows[BEYOND // 2 : -BEYOND // 2]]))
+            edges = np.unique(np.concatenate([edges, self.steps.lows[BEYOND:-BEYOND]]))
         return edges
 
 
@@ -306,11 +313,13 @@ def seen_steps(counts: Floats, interval: Interval, *, blur: Blur) -> Layer | Non
     if not clear.any():
         return None
     # The outermost steps hold all that lies beyond them, so that others beyond would hold nothing.
-    at, beyond = np.flatnonzero(clear) + BEYOND, np.arange(-BEYOND, len(counts) + BEYOND + 1)
+    at = np.flatnonzero(clear) + BEYOND
     low, high = float(interval.lower), float(interval.upper)
-    edges = low + (high - low) * beyond / len(counts)
+    away = (high - low) * (2.0 ** (np.arange(1, BEYOND + 1) / WIDER) - 1)
+    steps = low + (high - low) * np.arange(len(counts) + 1) / len(counts)
+    edges = np.concatenate([low - away[::-1], steps, high + away])
     padded = np.pad(counts, BEYOND)
-    return Layer(edges[:-1], edges[1:], padded, blur, int(at[0]), int(at[-1]), closed=False)
+    return Layer(edges[:-1], edges[1:], padded, blur, int(at[0]), int(at[-1]), octaves=False)
 
 
 def _beside(clear: Mask, counts: Floats, scale: float) -> tuple[int, int]:

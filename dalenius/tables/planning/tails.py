@@ -12,6 +12,11 @@ those of the k before, to the power 1/k, the least over k = 2, 4, 8 of those tha
 bin t + i holds at most r times what bin t + i − 1 does, and at most the upper confidence limit of its own
 noisy count; and nothing if what it and those beyond may hold is less than 1/20.
 
+Where bins are octaves that is a power law. Where they are equal steps, by which a power law falls the more
+slowly the farther out, r tells its index κ, in the distance from the median of what stands out: with x and x′
+the distances of the ends of bin t, (x/x′)^(κ + 1) = r. Bins beyond hold at most what the law has there, beside
+what it has in bin t; and κ is at least 1.15 here too.
+
 A Pareto law of index 1.15 or more falls so, one of less has hardly a mean; a lognormal or a Poisson law falls
 faster. A few units far beyond all others break the assumption, whom no private answer can exclude. Where
 nothing stands out of the noise there is no bound, and an interval that needs one is open.
@@ -40,6 +45,8 @@ NOBODY = 1 / 20
 """The expected number of units below which there is none."""
 INDEX = 1.15
 """Of the power law that falls most slowly: a little more than 1, where there is a mean."""
+LEAST_RATE = 1e-6
+"""A rate below this is not told from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +56,10 @@ class Tail:
     counts: Floats
     blur: Blur
     top: int
-    octaves: float
-    """How many octaves a bin is wide; 0 where bins are equal steps."""
-    closed: bool = True
-    """Whether there is nothing beyond the last bin, whatever the data are."""
+    octaves: float = 0.0
+    """How many octaves a bin is wide; 0 where bins are steps."""
+    edges: Floats | None = None
+    """Of steps: how far the outer end of each is from the centre; the innermost may lie behind it."""
 
     def most(self, amounts: Floats, alpha: float) -> Floats:
         """Return what sums of amounts are at most, at risk alpha; infinite where nothing bounds them.
@@ -79,7 +86,7 @@ class Tail:
     @cached_property
     def end(self) -> int | None:
         """The outermost bin that may hold anybody; None where no end is in sight."""
-        if self.rate >= 1 or not (self.closed or self._beyond[-1:].sum() == 0):
+        if self.edges is not None and self._beyond[-1:].sum() > 0:
             return None
         return self.top + int(np.max(np.nonzero(self._beyond)[0] + 1, initial=0))
 
@@ -89,13 +96,33 @@ class Tail:
         return max(float(self.counts[self.top] + self._reach(1)), 1.0)
 
     @cached_property
-    def rate(self) -> float:
-        """The factor by which bins fall at least, from one to the next."""
-        found: list[float] = [2.0 ** (-INDEX * self.octaves)]
-        for k in NEIGHBOURS:
-            for first in (self.top - 2 * k + 1, self.top - k + 1):
-                found.append(self._fall(first, k))
-        return min(found)
+    def index(self) -> float:
+        """The index of the power law that falls no faster."""
+        rates = [
+            self._fall(first, k) for k in NEIGHBOURS for first in (self.top - 2 * k + 1, self.top - k + 1)
+        ]
+        fall = -math.log2(max(min(rates), LEAST_RATE))
+        if self.edges is None:
+            return max(fall / self.octaves, INDEX)
+        inner, outer = self._ends(self.top)
+        return max(fall / math.log2(outer / inner) - 1, INDEX)
+
+    def _ends(self, bin_: int) -> tuple[float, float]:
+        """Return the distances of the ends of a step."""
+        assert self.edges is not None
+        outer = float(self.edges[bin_])
+        inner = float(self.edges[bin_ - 1]) if bin_ else outer / 2
+        return max(inner, outer / 2), outer
+
+    def _part(self, bin_: int) -> tuple[float, float]:
+        """Return what a bin holds of all that the law has outside of distance 1, and what lies beyond it."""
+        if self.edges is None:
+            rate = 2.0 ** (-self.index * self.octaves)
+            beyond = rate ** (bin_ - self.top)
+            return beyond * (1 / rate - 1), beyond
+        inner, outer = self._ends(bin_)
+        beyond = (self._ends(self.top)[1] / outer) ** self.index
+        return beyond * math.expm1(self.index * math.log(outer / inner)), beyond
 
     def _fall(self, first: int, k: int) -> float:
         """Return the limit of the rate from k bins to the k behind them."""
@@ -114,9 +141,11 @@ class Tail:
         """What bins beyond hold at most."""
         units, found = self.edge, np.zeros(len(self.counts) - self.top - 1)
         reach = float(self.blur.reach(np.ones((1, 1)), ALONE)[0])
+        before, _ = self._part(self.top)
         for step, count in enumerate(self.counts[self.top + 1 :].tolist()):
-            units = min(units * self.rate, max(count, 0.0) + reach)
-            if units < NOBODY * (1 - self.rate):
+            part, behind = self._part(self.top + 1 + step)
+            units = min(units * part / before, max(count, 0.0) + reach)
+            if units * (1 + behind / part) < NOBODY:
                 break
-            found[step] = units
+            found[step], before = units, part
         return found

@@ -18,6 +18,8 @@ from scipy.stats import binom
 from sizes import slow
 
 from dalenius.tables.planning.plan import Plan
+from dalenius.tables.planning.seeing import Blur
+from dalenius.tables.planning.spanning import Layer
 
 UNITS, GROUPS, TRIALS = 2000, 6, 40
 LEAST = int(binom.ppf(1e-7, TRIALS, 0.85))
@@ -87,3 +89,14 @@ def test_intervals_of_values_contain_what_bounds_took(
 @pytest.mark.parametrize("law", ["Pareto 2"])
 def test_intervals_with_laplace_noise_contain_what_bounds_took(law: str) -> None:
     assert TRIALS - misses(law, "count", 1, 0.5, 0, TRIALS) >= LEAST
+
+
+@pytest.mark.parametrize("index", [1.3, 2.0, 4.0])
+def test_equal_steps_bound_a_power_law_beyond_what_stands_out(index: float) -> None:
+    """A power law falls the more slowly the farther out; the bound is not below it, nor many times above."""
+    edges = np.concatenate([np.arange(200.0), 200 * 2 ** (np.arange(160) / 8)])
+    counts = 1e7 * (np.maximum(edges[:-1], 1) ** -index - edges[1:] ** -index)
+    scale = float(counts[100]) / 4
+    layer = Layer(edges[:-1], edges[1:], counts, Blur(scale, False, 1e-6), 0, 100, octaves=False)
+    away = np.maximum(layer.middles - edges[101], 0.0)
+    assert away @ counts <= layer.upward.most(away[None, :], 0.02)[0] <= 30 * (away @ counts)
