@@ -14,8 +14,8 @@ noisy count; and nothing if what it and those beyond may hold is less than 1/20.
 
 Where bins are octaves that is a power law. Where they are equal steps, by which a power law falls the more
 slowly the farther out, r tells its index κ, in the distance from the median of what stands out: with x and x′
-the distances of the ends of bin t, (x/x′)^(κ + 1) = r. Bins beyond hold at most what the law has there, beside
-what it has in bin t; and κ is at least 1.15 here too.
+the distances of the ends of bin t, (x/x′)^(κ + 1) = r. Bins beyond hold at most what the law has there,
+beside what it has in bin t; and κ is at least 1.15 here too.
 
 A Pareto law of index 1.15 or more falls so, one of less has hardly a mean; a lognormal or a Poisson law falls
 faster. A few units far beyond all others break the assumption, whom no private answer can exclude. Where
