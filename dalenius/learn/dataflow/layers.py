@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import Operation
@@ -53,7 +54,7 @@ def layer_norm(op: Operation) -> None:
         op.mix("normalizes along the batch")
         return
     for result in op.results:
-        op.put_placed(result, AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(result, op.joint(source), place)
 
 
 def _foreign(op: Operation, *names: str) -> bool:
@@ -101,7 +102,7 @@ def spatial(op: Operation) -> None:
         op.mix("works along the batch")
         return
     for result in op.results:
-        op.put_placed(result, AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(result, op.joint(source), place)
 
 
 def _led(op: Operation, tensors: list[Tensor]) -> bool:
@@ -135,7 +136,7 @@ def embedding(op: Operation) -> None:
     index, place = op["indices"], op.place(op["indices"])
     if _is_drawn(op, op["weight"]):
         op.mix("gives examples random numbers of others")
-    elif op.kind(op["weight"]) not in (0, UNIFORM, COPIES) or op.kind(index) == TOTAL:
+    elif not (op.kind(op["weight"]) in (0, UNIFORM) or op.alike(op["weight"])) or op.kind(index) == TOTAL:
         op.mix("looks up private rows")
     elif place is not None and op.kind(index) in (AXIS, COPIES):
         op.put_placed(op.results[0], op.kind(index), place)
@@ -152,6 +153,10 @@ def loss(op: Operation) -> None:
     reduction = REDUCTIONS[op["reduction"]]
     dims = max(tensor.dim() for tensor in op.tensors)
     place = op.common(op.tensors, dims)
+    shape = torch.broadcast_shapes(*(tensor.shape for tensor in op.tensors))
+    if op.private and times_batch(tuple(shape)) > 1:
+        op.mix("has an entry for every pair of examples")
+        return
     if TOTAL in op.kinds or isinstance(place, str):
         op.mix(place if isinstance(place, str) else "is not linear in a sum over examples")
         return
@@ -221,7 +226,7 @@ def draw(op: Operation) -> None:
             else:
                 op.put(result, mixed(op.name, "draws a number of categories that depends on the batch"))
     elif source.dim() == 2 and place is not None and place[0] == 0:
-        op.put_placed(op.results[0], AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(op.results[0], op.joint(source), place)
     else:
         op.mix("draws along the batch")
 
