@@ -267,7 +267,7 @@ def _is_at_an_end(op: Operation) -> bool:
         return all(tensor.shape[_cut(op)] <= FEWEST for tensor in op.results)
     start, end = op["start"] or 0, op["end"]
     last = end is None or end >= op.tensors[0].shape[_cut(op)]
-    return (0 <= start and not last and 0 <= end <= FEWEST) or (-FEWEST <= start < 0 and (last or end < 0))
+    return (start >= 0 and not last and 0 <= end <= FEWEST) or (-FEWEST <= start < 0 and (last or end < 0))
 
 
 def _scaled(op: Operation, powers: set[int]) -> None:
