@@ -172,6 +172,7 @@ def _publicly_beside(before: State, after: State | None, written: Tensor, other:
         sizes = {written.shape[own[0]], shape[long[0]]}
         outer = math.prod(shape[: long[0]])
         aligned = sizes == {VIRTUAL} and written.stride(own[0]) == other.stride(long[0])
+        aligned = aligned and (after.kind == UNIFORM or after.outer == math.prod(written.shape[: own[0]]))
         if aligned and (before.kind == UNIFORM or before.outer == outer):
             return State(COPIES, outer, shape, drawn=before.drawn or after.drawn)
     return State(VARIED, shape=shape)

@@ -12,6 +12,7 @@ from dalenius.learn.dataflow.states import (
     MIXED,
     TOTAL,
     UNIFORM,
+    VIRTUAL,
     State,
     is_long,
     mixed,
@@ -131,12 +132,22 @@ def _is_drawn(op: Operation, tensor: Tensor) -> bool:
     return state is not None and state.drawn and is_long(state)
 
 
+def _is_table(op: Operation, tensor: Tensor) -> bool:
+    """Return whether a public table has the same rows at all indices for any size of a batch.
+
+    An index that is out of range counts as that of the last row, which is alike where all rows are.
+    """
+    if op.kind(tensor) == COPIES:
+        return op.alike(tensor) and op.place(tensor) == (0, 1) and tensor.shape[0] == VIRTUAL
+    return op.kind(tensor) in (0, UNIFORM)
+
+
 def embedding(op: Operation) -> None:
     """Look rows of a public table up; the result has the batch where the index has it."""
     index, place = op["indices"], op.place(op["indices"])
     if _is_drawn(op, op["weight"]):
         op.mix("gives examples random numbers of others")
-    elif not (op.kind(op["weight"]) in (0, UNIFORM) or op.alike(op["weight"])) or op.kind(index) == TOTAL:
+    elif not _is_table(op, op["weight"]) or op.kind(index) == TOTAL:
         op.mix("looks up private rows")
     elif place is not None and op.kind(index) in (AXIS, COPIES):
         op.put_placed(op.results[0], op.kind(index), place)
