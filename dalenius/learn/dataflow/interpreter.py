@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from dalenius.learn.dataflow.equivalents import EQUIVALENTS
+from dalenius.learn.dataflow.equivalents import EQUIVALENTS, on_device
 from dalenius.learn.dataflow.operations import Operation, tensors_of
 from dalenius.learn.dataflow.pointwise import pointwise
 from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger, plain
@@ -63,6 +63,8 @@ class Outcome(NamedTuple):
     """Whether there is one result, which is not mixed, and nothing else to be seen to."""
     reason: str = ""
     """Why all are mixed, where that is known."""
+    shares: bool = False
+    """Whether a result lies in the memory of an argument, or is one."""
 
 
 class _Unruled(Exception):
@@ -498,7 +500,14 @@ def _run(
     unchanged = all(states.get(id(images[key])) == before[key] for key in images)
     single = len(results) == 1 and (results[0] is None or results[0].kind != MIXED)
     simple = single and unchanged and not mode.drawn
-    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=simple)
+    # A copy to another device stands in for one that may give its argument back.
+    shares = func is on_device or not _memory(images.values()).isdisjoint(_memory(_all(result)))
+    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=simple, shares=shares)
+
+
+def _memory(tensors: Iterable[Tensor]) -> set[int]:
+    """Return the addresses of the memory of tensors."""
+    return {one.untyped_storage()._cdata for one in tensors if one.layout is torch.strided}
 
 
 _FORMS = "type_as to expand_as view_as reshape_as broadcast_tensors meshgrid broadcast_to __get__ set_"
