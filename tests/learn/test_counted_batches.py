@@ -115,6 +115,9 @@ COUNTS: dict[str, Weights] = {
     "copied by length": lambda x, n: wide(x).index_copy(1, torch.arange(n), many(n)).sum(1),
     "scattered by length": lambda x, n: wide(x).scatter_add(1, many(n).long() * 0, many(n))[:, 0],
     "reduced by length": lambda x, n: wide(x).scatter_reduce(1, many(n).long() * 0, many(n), "sum")[:, 0],
+    "a kernel by length": lambda x, n: functional.conv1d(
+        wide(x)[:, None] ** 2, torch.ones(1, 1, n), padding="same"
+    )[:, 0, 0],
     "an entry of stacked constants": lambda x, n: domains(n)[[8]],
     "a row of stacked constants": lambda x, n: functional.embedding(none(x) + 8, domains(n).view(-1, 1))[
         :, 0

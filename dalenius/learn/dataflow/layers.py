@@ -34,7 +34,12 @@ def _first(op: Operation, tensor: Tensor, *, at: int = 0) -> int:
 def _put_first(op: Operation, tensor: Tensor, others: list[Tensor | None], *, at: int = 0) -> None:
     """Keep the batch in dimension `at` of all results; other tensors are public and without a batch."""
     kind, place = _first(op, tensor, at=at), op.place(tensor)
-    foreign = any(op.kind(other) in (AXIS, TOTAL) for other in others if other is not None)
+    # A kernel as long as the batch adds up as many entries as there are examples.
+    foreign = any(
+        op.kind(other) in (AXIS, TOTAL) or times_batch(tuple(other.shape))
+        for other in others
+        if other is not None
+    )
     if kind in (AXIS, COPIES) and place is not None and not foreign:
         for result in op.results:
             op.put_placed(result, kind, place)
