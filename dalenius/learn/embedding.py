@@ -104,14 +104,15 @@ def bag_form(
         if known is None:
             length = rows.shape[0] // max(given["offsets"].shape[0], 1)
             return _regular_bag, (rows, given["weight"], scale, length), {}
-        rows = known[0]
         if scale is not None:
             scale = scale.unsqueeze(1) if weights is None else weights[0]
+        return _one_bag, (known[0], given["weight"], scale, known[1]), {}
     return _one_bag, (rows, given["weight"], scale), {}
 
 
-def _one_bag(rows: Tensor, table: Tensor, scale: Tensor | None) -> Tensor:
+def _one_bag(rows: Tensor, table: Tensor, scale: Tensor | None, mask: Tensor | None = None) -> Tensor:
     looked = functional.embedding(rows, table)
+    looked = looked if mask is None else looked * mask.unsqueeze(-1)
     return (looked if scale is None else looked * scale.unsqueeze(-1)).sum(1)
 
 

@@ -81,14 +81,24 @@ def is_of_example(tensor: Tensor) -> bool:
 
 
 def note_ragged(tensor: Tensor, source: Tensor, mask: Tensor) -> None:
-    """Say that a tensor holds those entries of `source` that `mask` picks, example after example."""
-    setattr(tensor, _RAGGED, (source, mask))
+    """Say that a tensor holds those entries of `source` that `mask` picks, example after example.
+
+    That counts until one of the three is written to.
+    """
+    setattr(tensor, _RAGGED, (source, mask, _versions(tensor, source, mask)))
+
+
+def _versions(*tensors: Tensor) -> tuple[int, ...]:
+    """Return how often tensors were written to."""
+    return tuple(0 if tensor.is_inference() else tensor._version for tensor in tensors)
 
 
 def ragged(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return the padded tensor and the mask that a tensor was picked by, if that was noted."""
-    known: tuple[Tensor, Tensor] | None = getattr(tensor, _RAGGED, None)
-    return known
+    known: tuple[Tensor, Tensor, tuple[int, ...]] | None = getattr(tensor, _RAGGED, None)
+    if known is None or known[2] != _versions(tensor, *known[:2]):
+        return None
+    return known[:2]
 
 
 def own(tensor: Tensor) -> Tensor:

@@ -24,9 +24,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dalenius.errors import NotSound
 from dalenius.learn.dataflow.interpreter import Analysis
 from dalenius.learn.dataflow.private_numbers import PrivateInteger, PrivateNumber
-from dalenius.learn.dataflow.provenance import SELECTED_ROWS
+from dalenius.learn.dataflow.provenance import SELECTED_ROWS, user_line
 from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
@@ -41,7 +42,7 @@ from dalenius.learn.dataflow.states import (
 )
 from dalenius.learn.marks import found_in, note_ragged, replaced
 from dalenius.learn.row_order import Fact, Handler, fact_of, note
-from dalenius.learn.tape import Function, Tape, in_place
+from dalenius.learn.tape import Function, Tape, in_place, version_of
 
 _ROWS = Analysis()
 """What functions do with selected rows, taken for the examples of a batch."""
@@ -94,12 +95,29 @@ class Positions(Fact):
         return (self.selection.mask,)
 
 
+class Memory:
+    """What selected rows share with views of them in torch, and do not share here."""
+
+    def __init__(self) -> None:
+        self.writes = 0
+        """How often it was written to."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rows(Fact):
-    """The tensor is `dense[mask]`, for dense rows in one dimension."""
+    """The tensor is `dense[mask]`, for dense rows in one dimension.
+
+    Args:
+        selection: The mask.
+        dense: The dense rows.
+        memory: That of the tensor and of its views.
+        writes: How often it had been written to, with what is in the tensor.
+    """
 
     selection: Selection
     dense: Tensor
+    memory: Memory
+    writes: int
 
     def about(self) -> tuple[Tensor, ...]:
         """Return the mask and the dense rows."""
@@ -247,8 +265,9 @@ def _is_plain(part: Any) -> bool:
 # Selected rows.
 
 
-def _selected(tape: Tape, dense: Tensor, selection: Selection) -> Tensor:
-    """Return the selected rows of a dense tensor."""
+def _selected(tape: Tape, dense: Tensor, selection: Selection, memory: Memory | None = None) -> Tensor:
+    """Return the selected rows of a dense tensor, in memory of their own if none is given."""
+    memory = memory or Memory()
     with tape:
         dense = _blanked(dense, selection)
     result = dense[selection.flat]
@@ -258,7 +277,7 @@ def _selected(tape: Tape, dense: Tensor, selection: Selection) -> Tensor:
         tape.give_state(result, selection.state)
         return result
     tape.give_state(result, selection.state._replace(shape=(SELECTED, *shape[1:])))
-    return note(result, Rows(selection, dense))
+    return note(result, Rows(selection, dense, memory, memory.writes))
 
 
 def _blanked(dense: Tensor, selection: Selection) -> Tensor:
@@ -335,6 +354,10 @@ def _by_row(
     outcome = _ROWS.outcome(func, args, kwargs, states)
     after = outcome.results
     writes = in_place(func)
+    facts = [fact for tensor in found_in(args, kwargs) if isinstance(fact := fact_of(tensor), Rows)]
+    if outcome.written and not writes:
+        for fact in facts:
+            fact.memory.writes += 1
     if not after or (outcome.written and not writes) or outcome.reads or outcome.counts:
         return None
     adds = func in _SUMS and len(after) == 1 and after[0] is not None
@@ -346,8 +369,14 @@ def _by_row(
         if len(after) > 1 or after[0] is None or after[0].shape != (VIRTUAL, *args[0].shape[1:]):
             return None
         return _changed(tape, func, args, kwargs, selection)
+    versions = [version_of(fact.dense) for fact in facts]
     results = _run(tape, func, args, kwargs)
-    return _each(results, lambda dense: _selected(tape, dense, selection))
+    for fact, version in zip(facts, versions, strict=True):
+        if version_of(fact.dense) != version:
+            # As by relu(rows, inplace=True).
+            fact.memory.writes += 1
+    shared = facts[0].memory if outcome.shares else None
+    return _each(results, lambda dense: _selected(tape, dense, selection, shared))
 
 
 def _run(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -383,7 +412,7 @@ def _changed(
     with tape:
         dense = fact.dense.clone()
     _run(tape, func, (dense, *args[1:]), kwargs)
-    result = _selected(tape, dense, selection)
+    result = _selected(tape, dense, selection, fact.memory)
     target.copy_(result)
     tape.give_state(target, tape.state(result))
     known = fact_of(result)
@@ -508,12 +537,22 @@ def follow(tape: Tape, func: Function, args: tuple[Any, ...], kwargs: dict[str, 
         args: Its positional arguments.
         kwargs: Its named arguments.
     """
+    facts = [fact_of(tensor) for tensor in found_in(args, kwargs)]
+    rows = [fact for fact in facts if isinstance(fact, Rows)]
+    if any(fact.writes != fact.memory.writes for fact in rows):
+        raise NotSound(
+            f"{func.__name__} takes selected rows{user_line()} that were written to by another view of them, "
+            "which is not followed.",
+            remedy="Write to the selected rows themselves, or compute new ones.",
+        )
     handler = _HANDLERS.get(func)
     result = None if handler is None else handler(tape, func, args, kwargs)
     if result is not None:
         return result
-    facts = (fact_of(tensor) for tensor in found_in(args, kwargs))
-    selection = next((fact.selection for fact in facts if isinstance(fact, Rows)), None)
+    for target in found_in(args[:1] if in_place(func) else (), {"out": kwargs.get("out")}):
+        if isinstance(fact := fact_of(target), Rows):
+            fact.memory.writes += 1
+    selection = rows[0].selection if rows else None
     if selection is None or func is functional.embedding_bag or "out" in kwargs:
         return None
     if not _is_current(tape, selection):

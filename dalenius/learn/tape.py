@@ -57,6 +57,7 @@ from dalenius.learn.dataflow.private_numbers import (
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
 from dalenius.learn.dataflow.result_forms import CUTS, check_count, check_rank, check_structure
+from dalenius.learn.dataflow.size_arguments import REASON
 from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
@@ -450,6 +451,9 @@ class Tape(TorchFunctionMode):
         if state is not None and state.power and tensor.dtype in HALF:
             # Its gradient would be 1/n in half precision, which is off by an amount that depends on n.
             state = mixed("A mean over examples", "is taken in half precision: call .float() before it")
+        if state is not None and state.kind == UNIFORM and tensor.numel() > 1 and not is_long(state):
+            # A constant, whose entries may be set one by one, also by views and arrays on its memory.
+            state = None
         if state is None:
             put_tag(tensor, None)
         else:
@@ -959,6 +963,10 @@ class Tape(TorchFunctionMode):
             check_result(_name(func), result)
         if states:
             self._follow(func, args, kwargs, result, states)
+        elif _sized(args, kwargs):
+            # Derived from parameters, and from the size of the batch.
+            for tensor in tensors_in(result):
+                self._tag(tensor, mixed(_name(func), REASON))
         if _name(func) in _GROWING and self.looping:
             reason = "may show memory that private tensors have used before"
             for tensor in tensors_in(result):
@@ -1360,7 +1368,8 @@ class Tape(TorchFunctionMode):
                 remedy="Work on the batch as a whole: every operation of torch does so example by example.",
             )
         if len(states) != len(results):
-            failed = origin(outcome.failed or _name(func), _UNKNOWN.get(_name(func), _UNKNOWN[""]))
+            reason = outcome.reason or _UNKNOWN.get(_name(func), _UNKNOWN[""])
+            failed = origin(outcome.failed or _name(func), reason)
             lost = absorbed or State(MIXED, origin=failed)
             if _name(func) in CUTS and any(state.kind in PRIVATE for state in known.values()):
                 check_count(_name(func), args, kwargs, lost)

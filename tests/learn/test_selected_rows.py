@@ -180,6 +180,51 @@ def test_an_error_does_not_tell_how_many_rows_were_selected() -> None:
     assert str(count) not in str(caught.value)
 
 
+def zeroed_by_a_view(rows: Tensor) -> None:
+    rows[:, 0].zero_()
+
+
+def zeroed_by_a_copy_of_the_tensor(rows: Tensor) -> None:
+    rows.detach()[0] = 0
+
+
+def zeroed_by_a_function(rows: Tensor) -> None:
+    functional.relu(rows.view(-1, 3), inplace=True)
+
+
+WRITES = zeroed_by_a_view, zeroed_by_a_copy_of_the_tensor, zeroed_by_a_function
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_rows_that_a_view_of_them_changed_are_refused_and_not_computed_without_the_change(
+    write: Callable[[Tensor], None],
+) -> None:
+    def criterion(x: Tensor, outputs: Tensor, y: Tensor) -> Tensor:
+        chosen = x[:, 0] > 0
+        rows, spread = outputs[chosen], torch.zeros_like(outputs)
+        write(rows)
+        spread[chosen] = rows
+        return losses_of(spread, y).mean()
+
+    with pytest.raises(NotSound, match="another view"):
+        clipped_sum(by_rows(criterion), data(ROWS))
+
+
+def test_a_view_of_rows_that_is_changed_is_followed_itself() -> None:
+    def changed(x: Tensor, outputs: Tensor, y: Tensor) -> Tensor:
+        chosen = x[:, 0] > 0
+        view, spread = outputs[chosen].view(-1, 3), torch.zeros_like(outputs)
+        view.mul_(2)
+        spread[chosen] = view
+        return losses_of(spread, y).mean()
+
+    def weighed(x: Tensor, outputs: Tensor, y: Tensor) -> Tensor:
+        return losses_of(outputs * 2 * (x[:, :1] > 0), y).mean()
+
+    rows = data(ROWS)
+    torch.testing.assert_close(clipped_sum(by_rows(changed), rows), clipped_sum(by_rows(weighed), rows))
+
+
 def test_rows_of_an_earlier_batch_are_mixed() -> None:
     """All rows are in every batch here, so that the sizes of an earlier mask fit."""
     private = run_of(network(), data(ROWS), batch_size=ROWS, public_size=ROWS)

@@ -78,7 +78,7 @@ def gaussian_likelihood(
     return _reduced(losses + 0.9189385332046727 if full else losses, reduction)
 
 
-def _on_device(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def on_device(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy on another device, in another type if one is given."""
     given = (*args, *kwargs.values())
     dtype = next((value for value in given if isinstance(value, torch.dtype)), None)
@@ -92,10 +92,10 @@ EQUIVALENTS: dict[Function, Function] = {
     torch._sample_dirichlet: _dirichlet,
     torch.binomial: _binomial,
     **{home.cdist: _distances for home in (torch, torch._VF)},
-    Tensor.cpu: _on_device,
-    Tensor.cuda: _on_device,
-    Tensor.to: _on_device,
-    Tensor.pin_memory: _on_device,
+    Tensor.cpu: on_device,
+    Tensor.cuda: on_device,
+    Tensor.to: on_device,
+    Tensor.pin_memory: on_device,
     **unequal_rows.FLOWS,
 }
 """What the analysis runs in place of a function."""

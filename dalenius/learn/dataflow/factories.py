@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalenius.learn.dataflow.operations import WIDE, Operation
 from dalenius.learn.dataflow.pointwise import pointwise
-from dalenius.learn.dataflow.states import POSITION, UNIFORM, State, mixed
+from dalenius.learn.dataflow.states import COPIES, POSITION, UNIFORM, State, mixed
 
 _UNIFORM = (
     "zeros ones full empty empty_strided empty_permuted rand randn randint zeros_like ones_like full_like "
@@ -12,11 +12,17 @@ _UNIFORM = (
     "scalar_tensor"
 )
 
+_DRAWN_LIKE = frozenset(("rand_like", "randn_like", "randint_like"))
+
 
 def uniform(op: Operation) -> None:
     """Mark a tensor of equal, or of independent and identically distributed random entries."""
     if op.kind(op["fill_value"]) or op.batch_factor():
         op.put_all(mixed(op.name, "fills a tensor with a private value"))
+    elif op.name in _DRAWN_LIKE and (place := op.place(op["self"])) is not None and place[1] > 1:
+        # Every number is drawn for the example that has the entry at its place.
+        for tensor in op.results:
+            op.put_placed(tensor, COPIES, place)
     else:
         op.put_all(State(UNIFORM))
 
@@ -24,7 +30,8 @@ def uniform(op: Operation) -> None:
 def normal(op: Operation) -> None:
     """Draw Gaussian numbers: of a size, by plain numbers, or with a mean or a deviation for every entry."""
     if "size" in op.given:
-        op.put_all(State(UNIFORM))
+        scaled = op.kind(op["mean"]) or op.kind(op["std"]) or op.batch_factor()
+        op.put_all(mixed(op.name, "draws by a private value") if scaled else State(UNIFORM))
     else:
         pointwise(op)
 

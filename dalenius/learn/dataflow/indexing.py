@@ -18,13 +18,15 @@ from dalenius.learn.dataflow.states import (
     PRIVATE,
     TOTAL,
     UNIFORM,
-    VARIED,
     State,
+    is_long,
     mixed,
+    times_batch,
 )
 
 _PAIRED = "pairs examples with indices of other examples"
 _PICKED = "picks along the batch"
+_COUNTED = "writes as often as there are examples"
 
 
 def index(op: Operation) -> None:
@@ -36,7 +38,7 @@ def index(op: Operation) -> None:
     place = _picked(op, op["self"], chosen)
     if isinstance(place, tuple):
         private = any(op.kind(tensor) == AXIS for tensor in (op["self"], *chosen.values()))
-        op.put_placed(op.results[0], AXIS if private else COPIES, place)
+        op.put_placed(op.results[0], AXIS if private else op.joint(op["self"]), place)
     elif op.private:
         op.put_all(mixed(op.name, place or _PICKED))
     else:
@@ -54,15 +56,21 @@ def _picked(op: Operation, source: Tensor, chosen: dict[int, Tensor]) -> Place |
     start = dims[0] if adjacent else 0
     own = op.place(source)
     known = op.state(source)
-    if known is not None and known.drawn and own is not None and op.kind(chosen.get(own[0])) != POSITION:
+    paired = own is not None and op.kind(chosen.get(own[0])) == POSITION
+    if known is not None and known.drawn and is_long(known) and not paired:
         return "gives examples random numbers of others"
-    if op.kind(source) == UNIFORM and (own is None or op.kind(chosen.get(own[0])) != POSITION):
+    if any(op.kind(tensor) in PRIVATE for tensor in chosen.values()) and not (
+        known is None or known.kind in (AXIS, COPIES, UNIFORM)
+    ):
+        return "picks from public values that depend on the size of the batch"
+    if known is not None and known.kind in (AXIS, COPIES) and own is None:
+        # The batch spans dimensions: what is at an index depends on its size.
+        return _PICKED
+    if op.kind(source) == UNIFORM and not paired:
         own = None
     if own is not None and own[0] in chosen:
         return _identity(op, source, own, chosen, len(shape), start)
     inside = op.common(list(chosen.values()), len(shape))
-    if inside is not None and op.kind(source) == VARIED:
-        return "picks from public values that depend on the size of the batch"
     if isinstance(inside, str):
         return inside
     if inside is not None:
@@ -126,6 +134,8 @@ def scatter(op: Operation) -> None:
     place = op.common([tensor for tensor in tensors if tensor.dim()], source.dim())
     if any(op.kind(tensor) in PRIVATE for tensor in tensors if not tensor.dim()):
         op.mix("writes a sum over examples into each of them")
+    elif any(times_batch(tuple(tensor.shape)) > 1 for tensor in tensors):
+        op.mix(_COUNTED)
     elif isinstance(place, tuple) and place[0] != op.dimension("dim", source):
         if all(tensor.shape[place[0]] == source.shape[place[0]] for tensor in tensors if tensor.dim()):
             op.put_placed(op.results[0], AXIS, place)
@@ -141,7 +151,10 @@ def index_write(op: Operation) -> None:
     tensors = [source] if more is None else [source, more]
     place = op.common(tensors, source.dim())
     private = op.kind(op["index"]) in PRIVATE or op.kind(op["value"]) in PRIVATE
-    if isinstance(place, tuple) and place[0] != op.dimension("dim", source) and not private:
+    if times_batch(tuple(op["index"].shape)) or any(times_batch(tuple(t.shape)) > 1 for t in tensors):
+        # Where the index runs along the batch, `arange(n)` writes to as many slices as there are examples.
+        op.mix(_COUNTED)
+    elif isinstance(place, tuple) and place[0] != op.dimension("dim", source) and not private:
         op.put_placed(op.results[0], AXIS, place)
     else:
         op.mix(place if isinstance(place, str) else "writes along the batch")

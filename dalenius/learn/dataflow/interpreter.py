@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from dalenius.learn.dataflow.equivalents import EQUIVALENTS
+from dalenius.learn.dataflow.equivalents import EQUIVALENTS, on_device
 from dalenius.learn.dataflow.operations import Operation, tensors_of
 from dalenius.learn.dataflow.pointwise import pointwise
 from dalenius.learn.dataflow.private_numbers import BatchSize, PrivateInteger, plain
 from dalenius.learn.dataflow.rules import RULES
+from dalenius.learn.dataflow.size_arguments import REASON, admits_sizes
 from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
@@ -35,6 +36,8 @@ from dalenius.learn.dataflow.states import (
     State,
     is_long,
     mixed,
+    multiplicity,
+    outer_at,
     times_batch,
 )
 
@@ -58,6 +61,10 @@ class Outcome(NamedTuple):
     """Whether the values of a tensor are read, for a size, a dimension or an index."""
     plain: bool = False
     """Whether there is one result, which is not mixed, and nothing else to be seen to."""
+    reason: str = ""
+    """Why all are mixed, where that is known."""
+    shares: bool = False
+    """Whether a result lies in the memory of an argument, or is one."""
 
 
 class _Unruled(Exception):
@@ -116,7 +123,7 @@ class Interpreter(TorchDispatchMode):
             pointwise(op)
         else:
             op.mix("has no rule")
-        if not op.private and op.kinds and op.shrinks():
+        if op.kinds and op.shrinks():
             _shrunk(op)
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         self.drawn = self.drawn or drawn
@@ -152,6 +159,9 @@ class Interpreter(TorchDispatchMode):
                         self.states[id(other)] = _beside(op, after, written, other)
                     elif before is not None and before.kind not in PRIVATE and is_long(before):
                         self.states[id(other)] = _publicly_beside(before, after, written, other)
+                    elif before is not None and before.kind == UNIFORM and other.numel() > 1:
+                        # A constant, one entry of which was set, has different entries.
+                        del self.states[id(other)]
 
 
 def _publicly_beside(before: State, after: State | None, written: Tensor, other: Tensor) -> State:
@@ -164,6 +174,7 @@ def _publicly_beside(before: State, after: State | None, written: Tensor, other:
         sizes = {written.shape[own[0]], shape[long[0]]}
         outer = math.prod(shape[: long[0]])
         aligned = sizes == {VIRTUAL} and written.stride(own[0]) == other.stride(long[0])
+        aligned = aligned and (after.kind == UNIFORM or after.outer == math.prod(written.shape[: own[0]]))
         if aligned and (before.kind == UNIFORM or before.outer == outer):
             return State(COPIES, outer, shape, drawn=before.drawn or after.drawn)
     return State(VARIED, shape=shape)
@@ -203,21 +214,34 @@ def _note_statistics(op: Operation) -> None:
 
 def _measures(op: Operation, func: Any) -> bool:
     """Return whether sizes of the batch among the arguments size the results, or have a rule of their own."""
+    if op.name in _CUTS:
+        # x[:, :n] has as many columns as there are examples.
+        return multiplicity(op.tensors[0].shape[_cut(op)]) > 0
     if op.name in _SIZED:
         return op.name not in _RANGES or any(times_batch(tuple(tensor.shape)) for tensor in op.results)
+    if not op.kinds:
+        # Constants times n would be taken for constants.
+        return False
     return RULES.get(op.name) is pointwise or (op.name not in RULES and torch.Tag.pointwise in func.tags)
 
 
 def _shrunk(op: Operation) -> None:
-    """Settle public results that have lost the batch: they may depend on how many examples there are."""
-    same = op.kinds <= {COPIES, UNIFORM} and op.name in _PICKS
+    """Settle results that have lost the batch: public ones may depend on how many examples there are.
+
+    Private ones may do so where an argument was as long as the batch in several dimensions.
+    """
+    if op.private and op.length() < 2:
+        return
+    public = [tensor for tensor in op.tensors if op.kind(tensor) != UNIFORM and op.kind(tensor)]
+    same = not op.private and op.name in _PICKS and all(map(op.alike, public))
     # The random numbers of one example would serve others.
     same = same and not any(state.drawn for state in op.known)
-    # How many entries x[1:] or x[::2] have depends on how many x has.
-    same = same and (op.name not in _CUTS or all(tensor.shape[_cut(op)] <= FEWEST for tensor in op.results))
+    # How many entries x[1:], x[8:10] or x[::2] have depends on how many x has.
+    same = same and (op.name not in _CUTS or _is_at_an_end(op))
     for tensor in op.results:
         state = op.state(tensor)
-        if not same and (state is None or state.kind not in (TOTAL, MIXED)):
+        total = state is not None and state.kind == TOTAL and op.length() < 2
+        if not same and not total and (state is None or state.kind != MIXED):
             # Without a shape: sizes of the result may depend on the batch too.
             op.states[id(tensor)] = mixed(op.name, "depends on the size of the batch, which is private")
 
@@ -226,13 +250,27 @@ def _note_drawn(op: Operation) -> None:
     """Note of public results of random numbers that they are random."""
     for tensor in op.results:
         state = op.state(tensor)
-        if state is not None and state.kind in (COPIES, UNIFORM):
-            op.states[id(tensor)] = state._replace(drawn=True)
+        if state is None or state.kind not in (COPIES, UNIFORM):
+            continue
+        long = [i for i, size in enumerate(tensor.shape) if multiplicity(size)]
+        if state.kind == UNIFORM and len(long) == 1 and tensor.shape[long[0]] != VIRTUAL:
+            # Several numbers for each example are its own wherever they are used: one after the other.
+            state = State(COPIES, outer_at(tuple(tensor.shape), long[0], 1), tuple(tensor.shape))
+        op.states[id(tensor)] = state._replace(drawn=True)
 
 
 def _cut(op: Operation) -> int:
     """Return the dimension that an operator cuts."""
     return op.dimension("dim", op.tensors[0])
+
+
+def _is_at_an_end(op: Operation) -> bool:
+    """Return whether a range is among the first, or the last, rows that every batch has."""
+    if op.name != "slice":
+        return all(tensor.shape[_cut(op)] <= FEWEST for tensor in op.results)
+    start, end = op["start"] or 0, op["end"]
+    last = end is None or end >= op.tensors[0].shape[_cut(op)]
+    return (start >= 0 and not last and 0 <= end <= FEWEST) or (-FEWEST <= start < 0 and (last or end < 0))
 
 
 def _scaled(op: Operation, powers: set[int]) -> None:
@@ -276,15 +314,15 @@ _MAKERS = frozenset((*RULES,)) & frozenset(
 
 _PICKS = frozenset(["select", "slice", "index", "index_select", "unbind", "split", "split_with_sizes"])
 """Operators that pick entries, of which all have one law where all examples have copies."""
-_CUTS = frozenset(["slice", "split", "split_with_sizes"])
+_CUTS = frozenset(["slice", "split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes"])
 FEWEST = 2
 """Examples that every batch has at least."""
 _RANGES = frozenset(["arange", "linspace", "logspace", "randperm", "eye"])
 _SIZED_NAMES = (
     "zeros ones full empty empty_strided empty_permuted rand randn randint new_zeros new_ones new_full "
     "new_empty new_empty_strided view _unsafe_view reshape _reshape_alias expand broadcast_to repeat "
-    "tile slice split split_with_sizes unsafe_split unsafe_split_with_sizes select as_strided "
-    "native_group_norm affine_grid_generator mul div normal multinomial"
+    "tile slice split split_with_sizes unsafe_split unsafe_split_with_sizes "
+    "native_group_norm affine_grid_generator normal multinomial"
 )
 _SIZED = _RANGES | frozenset(_SIZED_NAMES.split())
 """Operators whose arguments may be sizes of a batch; rules of factories look at the values they fill in."""
@@ -409,6 +447,8 @@ class Analysis:
         kwargs: dict[str, Any],
         states: Mapping[int, State],
     ) -> Outcome:
+        if not admits_sizes(func, args, kwargs, states):
+            return Outcome((), (), getattr(func, "__name__", "operation"), reason=REASON)
         try:
             return _run(EQUIVALENTS.get(func, func), args, kwargs, states)
         except _Pieces as error:
@@ -460,7 +500,14 @@ def _run(
     unchanged = all(states.get(id(images[key])) == before[key] for key in images)
     single = len(results) == 1 and (results[0] is None or results[0].kind != MIXED)
     simple = single and unchanged and not mode.drawn
-    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=simple)
+    # A copy to another device stands in for one that may give its argument back.
+    shares = func is on_device or not _memory(images.values()).isdisjoint(_memory(_all(result)))
+    return Outcome(results, () if unchanged else written, drawn=mode.drawn, plain=simple, shares=shares)
+
+
+def _memory(tensors: Iterable[Tensor]) -> set[int]:
+    """Return the addresses of the memory of tensors."""
+    return {one.untyped_storage()._cdata for one in tensors if one.layout is torch.strided}
 
 
 _FORMS = "type_as to expand_as view_as reshape_as broadcast_tensors meshgrid broadcast_to __get__ set_"

@@ -12,6 +12,7 @@ from dalenius.learn.dataflow.states import (
     AXIS,
     COPIES,
     PLACED,
+    POSITION,
     PRIVATE,
     UNIFORM,
     VARIED,
@@ -59,7 +60,7 @@ def after_write(target: Tensor, index: Any, value: Any, state: Reader, picked: G
             public = whole.kind == COPIES and (new is None or new.kind != AXIS) and not private
             return whole._replace(kind=COPIES if public else AXIS)
     public = new is None or new.kind not in PRIVATE
-    if old is not None and old.kind in (UNIFORM, VARIED) and public and not private:
+    if old is not None and old.kind in (UNIFORM, VARIED, POSITION) and public and not private:
         return State(VARIED, shape=old.shape)
     return mixed(_NAME, "writes along the batch, or to some examples only")
 
@@ -103,7 +104,8 @@ def _candidates(old: State | None, target: Tensor) -> list[State]:
     if old is None or old.shape is None:
         return []
     if old.kind in PLACED:
-        return [old._replace(kind=COPIES if old.kind != AXIS else AXIS)]
+        # Positions are alike for no two examples, also where a write leaves some.
+        return [old] if old.kind != POSITION else []
     if old.kind != UNIFORM:
         return []
     long = [i for i, size in enumerate(old.shape) if size and size % VIRTUAL == 0]
@@ -123,7 +125,7 @@ def _fits(view: State, value: Any, new: State | None) -> bool:
         return dimension < 0 or value.shape[dimension] == 1 or value.stride(dimension) == 0
     if new.kind == UNIFORM:
         return True
-    if new.shape is None:
+    if new.shape is None or new.kind not in (AXIS, COPIES):
         return False
     ours, theirs = locate(view.shape, view.outer, VIRTUAL), locate(new.shape, new.outer, VIRTUAL)
     if ours is None or theirs is None:

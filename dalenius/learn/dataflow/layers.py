@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import Operation
@@ -11,6 +12,7 @@ from dalenius.learn.dataflow.states import (
     MIXED,
     TOTAL,
     UNIFORM,
+    VIRTUAL,
     State,
     is_long,
     mixed,
@@ -32,7 +34,12 @@ def _first(op: Operation, tensor: Tensor, *, at: int = 0) -> int:
 def _put_first(op: Operation, tensor: Tensor, others: list[Tensor | None], *, at: int = 0) -> None:
     """Keep the batch in dimension `at` of all results; other tensors are public and without a batch."""
     kind, place = _first(op, tensor, at=at), op.place(tensor)
-    foreign = any(op.kind(other) in (AXIS, TOTAL) for other in others if other is not None)
+    # A kernel as long as the batch adds up as many entries as there are examples.
+    foreign = any(
+        op.kind(other) in (AXIS, TOTAL) or times_batch(tuple(other.shape))
+        for other in others
+        if other is not None
+    )
     if kind in (AXIS, COPIES) and place is not None and not foreign:
         for result in op.results:
             op.put_placed(result, kind, place)
@@ -53,7 +60,7 @@ def layer_norm(op: Operation) -> None:
         op.mix("normalizes along the batch")
         return
     for result in op.results:
-        op.put_placed(result, AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(result, op.joint(source), place)
 
 
 def _foreign(op: Operation, *names: str) -> bool:
@@ -101,7 +108,7 @@ def spatial(op: Operation) -> None:
         op.mix("works along the batch")
         return
     for result in op.results:
-        op.put_placed(result, AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(result, op.joint(source), place)
 
 
 def _led(op: Operation, tensors: list[Tensor]) -> bool:
@@ -130,12 +137,22 @@ def _is_drawn(op: Operation, tensor: Tensor) -> bool:
     return state is not None and state.drawn and is_long(state)
 
 
+def _is_table(op: Operation, tensor: Tensor) -> bool:
+    """Return whether a public table has the same rows at all indices for any size of a batch.
+
+    An index that is out of range counts as that of the last row, which is alike where all rows are.
+    """
+    if op.kind(tensor) == COPIES:
+        return op.alike(tensor) and op.place(tensor) == (0, 1) and tensor.shape[0] == VIRTUAL
+    return op.kind(tensor) in (0, UNIFORM)
+
+
 def embedding(op: Operation) -> None:
     """Look rows of a public table up; the result has the batch where the index has it."""
     index, place = op["indices"], op.place(op["indices"])
     if _is_drawn(op, op["weight"]):
         op.mix("gives examples random numbers of others")
-    elif op.kind(op["weight"]) not in (0, UNIFORM, COPIES) or op.kind(index) == TOTAL:
+    elif not _is_table(op, op["weight"]) or op.kind(index) == TOTAL:
         op.mix("looks up private rows")
     elif place is not None and op.kind(index) in (AXIS, COPIES):
         op.put_placed(op.results[0], op.kind(index), place)
@@ -152,6 +169,10 @@ def loss(op: Operation) -> None:
     reduction = REDUCTIONS[op["reduction"]]
     dims = max(tensor.dim() for tensor in op.tensors)
     place = op.common(op.tensors, dims)
+    shape = torch.broadcast_shapes(*(tensor.shape for tensor in op.tensors))
+    if op.private and times_batch(tuple(shape)) > 1:
+        op.mix("has an entry for every pair of examples")
+        return
     if TOTAL in op.kinds or isinstance(place, str):
         op.mix(place if isinstance(place, str) else "is not linear in a sum over examples")
         return
@@ -221,7 +242,7 @@ def draw(op: Operation) -> None:
             else:
                 op.put(result, mixed(op.name, "draws a number of categories that depends on the batch"))
     elif source.dim() == 2 and place is not None and place[0] == 0:
-        op.put_placed(op.results[0], AXIS if op.kind(source) == AXIS else COPIES, place)
+        op.put_placed(op.results[0], op.joint(source), place)
     else:
         op.mix("draws along the batch")
 

@@ -21,6 +21,7 @@ from dalenius.learn.dataflow.states import (
     State,
     locate,
     mixed,
+    multiplicity,
     outer_at,
     times_batch,
 )
@@ -161,6 +162,17 @@ class Operation:
         """Give a result a batch axis at a place of its own shape."""
         self.put(tensor, State(kind, outer_at(tuple(tensor.shape), *place)))
 
+    def joint(self, *tensors: Tensor) -> int:
+        """Return the kind of what is computed from tensors that have the batch, if any, at one place.
+
+        What follows from positions, or from public values that differ along the batch, is not alike for all
+        examples.
+        """
+        kinds = {self.kind(tensor) for tensor in tensors}
+        if AXIS in kinds:
+            return AXIS
+        return COPIES if kinds <= {0, COPIES, UNIFORM} else VARIED
+
     # Alignment.
 
     def varies(self, tensor: Tensor, place: Place, dims: int) -> bool:
@@ -173,6 +185,15 @@ class Operation:
             return False
         own = self.place(tensor) if state is not None and state.kind == COPIES else None
         return own != (dimension, place[1])
+
+    def alike(self, tensor: Tensor) -> bool:
+        """Return whether a public tensor with a batch axis has the same entries at fixed indices for any n.
+
+        That is so of rows that are alike, in a dimension of their own or each in several entries, one example
+        after the other. Of several batches end to end, n says which is at a fixed index.
+        """
+        place = self.place(tensor) if self.kind(tensor) == COPIES else None
+        return place is not None and place[1] == 1 and times_batch(tuple(tensor.shape)) == 1
 
     def common(self, tensors: Sequence[Tensor], dims: int) -> Place | str | None:
         """Return the place of the batch axis in a result that tensors are broadcast to, aligned right.
@@ -240,9 +261,8 @@ class Operation:
             )
 
     def batch_factor(self) -> int:
-        """Return 1 if a number among the arguments is a multiple of the size of the batch, else 0."""
-        numbers = (value for value in self.given.values() if isinstance(value, int | float))
-        return int(any(number and number % VIRTUAL == 0 for number in numbers if number == number))
+        """Return how often the size of the batch is a factor of the numbers among the arguments."""
+        return sum(multiplicity(value) for value in self.given.values() if isinstance(value, int | float))
 
     def takes_size(self) -> bool:
         """Return whether a number among the arguments depends on the size of the batch."""
@@ -250,12 +270,15 @@ class Operation:
         numbers = [
             entry for value in values for entry in (value if isinstance(value, list | tuple) else [value])
         ]
-        plain = [entry for entry in numbers if isinstance(entry, int | float) and entry == entry]
-        return any(entry and entry % VIRTUAL == 0 for entry in plain)
+        return any(multiplicity(entry) for entry in numbers if isinstance(entry, int | float))
+
+    def length(self) -> int:
+        """Return the largest number of sizes of an argument that depend on the batch."""
+        return max((times_batch(state.shape) for state in self.known if state.shape is not None), default=0)
 
     def shrinks(self) -> bool:
         """Return whether a result has fewer sizes that depend on the batch than an argument."""
-        before = max((times_batch(state.shape) for state in self.known if state.shape is not None), default=0)
+        before = self.length()
         return any(times_batch(tuple(tensor.shape)) < before for tensor in self.results)
 
     def raise_power(self, by: int) -> None:

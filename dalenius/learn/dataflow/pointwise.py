@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from dalenius.learn.dataflow.operations import Operation
 from dalenius.learn.dataflow.states import AXIS, PRIVATE, TOTAL, UNIFORM, State, mixed
 
@@ -12,7 +14,9 @@ _LINEAR = frozenset(["neg", "clone", "alias", "detach", "lift", "lift_fresh", "_
 def pointwise(op: Operation) -> None:
     """Keep the batch axis that all private arguments share; public ones must not differ along it."""
     by = op.batch_factor()
-    if by and (op.name not in _FACTORS or not op.private or op["rounding_mode"] is not None):
+    # n / x is not linear in x, and has another power than x / n.
+    above = op.name == "div" and not isinstance(op["self"], Tensor)
+    if by and (op.name not in _FACTORS or not op.private or above or op["rounding_mode"] is not None):
         op.put_all(mixed(op.name, "computes with the size of the batch, which is private"))
     elif TOTAL in op.kinds:
         _total(op, by)
@@ -28,7 +32,7 @@ def _total(op: Operation, by: int) -> None:
 
     Args:
         op: The operation.
-        by: 1 if a number among its arguments is a multiple of the size of the batch, else 0.
+        by: How often the size of the batch is a factor of the numbers among its arguments.
     """
     powers = {op.total_power(tensor) for tensor in op.tensors if op.kind(tensor) == TOTAL}
     others = [tensor for tensor in op.tensors if op.kind(tensor) != TOTAL]

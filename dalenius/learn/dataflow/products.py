@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import APART, VARIES, Operation, Place
-from dalenius.learn.dataflow.states import AXIS, COPIES, PRIVATE, TOTAL, UNIFORM, VIRTUAL, mixed
+from dalenius.learn.dataflow.states import AXIS, PRIVATE, TOTAL, VIRTUAL, mixed
 
 _TRAILING = (
     "_cdist_forward _euclidean_dist linalg_inv_ex linalg_det _linalg_det _linalg_slogdet linalg_cholesky_ex "
@@ -13,11 +13,6 @@ _TRAILING = (
     "_linalg_svd linalg_qr _linalg_eigh linalg_matrix_exp linalg_solve_triangular linalg_lu_factor_ex "
     "cholesky_inverse cholesky_solve"
 )
-
-
-def _kind(op: Operation, *tensors: Tensor) -> int:
-    kinds = {op.kind(tensor) for tensor in tensors}
-    return AXIS if AXIS in kinds else COPIES if kinds & {COPIES, UNIFORM} else 0
 
 
 def product(op: Operation) -> None:
@@ -30,7 +25,7 @@ def product(op: Operation) -> None:
     if TOTAL in op.kinds:
         op.mix("is not linear in a sum over examples")
         return
-    if not op.private and left.shape[-1] and left.shape[-1] % VIRTUAL == 0:
+    if left.shape[-1] and left.shape[-1] % VIRTUAL == 0:
         op.put_all(mixed(op.name, "sums over the batch"))
         return
     place = _placed(op, left, right)
@@ -45,7 +40,7 @@ def product(op: Operation) -> None:
         place = op.common([added], op.results[0].dim())
     if isinstance(place, tuple):
         factors = [left, right] + ([] if added is None else [added])
-        op.put_placed(op.results[0], _kind(op, *factors), place)
+        op.put_placed(op.results[0], op.joint(*factors), place)
     elif op.private:
         op.put_all(mixed(op.name, place or "sums over the batch"))
     else:

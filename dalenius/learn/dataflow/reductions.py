@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from dalenius.learn.dataflow.operations import Operation
-from dalenius.learn.dataflow.states import AXIS, COPIES, PLACED, TOTAL, UNIFORM, State, mixed
+from dalenius.learn.dataflow.states import AXIS, COPIES, PLACED, TOTAL, UNIFORM, State, mixed, times_batch
 
 NAMES = (
     "sum mean nansum amax amin max min argmax argmin prod any all std var std_mean var_mean logsumexp norm "
@@ -43,10 +43,10 @@ def _of_axis(op: Operation, source: Tensor, state: State, dims: set[int]) -> Non
     place = op.place(source)
     if place is None:
         spanned = len(dims) == source.dim() and op.name in POWERS and state.kind in _SUMMED
-        long = any(size and size % op.examples == 0 for size in source.shape) or state.kind == AXIS
+        long = times_batch(tuple(source.shape)) == 1 or state.kind == AXIS
         op.put_all(State(TOTAL, power=POWERS[op.name]) if spanned and long else _lost(op, state))
     elif place[0] in dims:
-        total = op.name in POWERS and state.kind in _SUMMED
+        total = op.name in POWERS and state.kind in _SUMMED and times_batch(tuple(source.shape)) == 1
         op.put_all(State(TOTAL, power=POWERS[op.name]) if total else _lost(op, state))
     else:
         kept = bool(op["keepdim"])

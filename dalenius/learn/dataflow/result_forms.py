@@ -41,6 +41,8 @@ def check_structure(name: str, args: Any, kwargs: Any, states: Mapping[int, Stat
         kwargs: Its named arguments.
         states: The states of tensors among them that are not public, by identity.
     """
+    # An operator of torch.ops has the name of its overload after a dot.
+    name = name.split(".")[0]
     if name not in CUTS and name not in _RANKED:
         return
     given = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
@@ -64,6 +66,7 @@ def check_structure(name: str, args: Any, kwargs: Any, states: Mapping[int, Stat
 
 def check_count(name: str, args: Any, kwargs: Any, state: State) -> None:
     """Refuse to cut a mixed tensor into a number of pieces that depends on private values."""
+    name = name.split(".")[0]
     if name not in CUTS:
         return
     # unbind(x, dim), split(x, size, dim), hsplit(x, sections), iter(x)
@@ -87,7 +90,6 @@ def check_rank(name: str, args: Any, kwargs: Any, known: Mapping[int, State], re
         known: The states of tensors among them that are not public, by identity.
         reads_values: Whether it reads values of a tensor for a size, a dimension or an index.
     """
-    # An operator of torch.ops has the name of its overload after a dot.
     squeezed = name.split(".")[0] in _SQUEEZED and any(map(_has_private_size, known.values()))
     beside = args[2:] if name == "tensordot" else args[1:]
     options = {key: value for key, value in kwargs.items() if name != "tensordot" or key == "dims"}

@@ -58,12 +58,22 @@ class State(NamedTuple):
 
 def times_batch(shape: tuple[int, ...]) -> int:
     """Return how often the number of examples is a factor of the number of entries of a virtual shape."""
-    return sum(bool(size) and size % VIRTUAL == 0 for size in shape)
+    return sum(map(multiplicity, shape))
+
+
+def multiplicity(number: float) -> int:
+    """Return how often the number of examples is a factor of a number; not at all of 0 and of infinity."""
+    count = 0
+    while number and number % VIRTUAL == 0:
+        number, count = number // VIRTUAL, count + 1
+    return count
 
 
 def is_long(state: State | None) -> bool:
     """Return whether a tensor has a size that depends on the number of examples."""
-    return state is not None and state.shape is not None and times_batch(state.shape) > 0
+    if state is None or state.shape is None:
+        return False
+    return any(size and size % VIRTUAL == 0 for size in state.shape)
 
 
 class Tag:
@@ -97,9 +107,12 @@ def mixed(operation: str, reason: str) -> State:
 def locate(shape: tuple[int, ...], outer: int, examples: int) -> tuple[int, int] | None:
     """Return the dimension that holds the batch axis, and how many blocks precede it within that dimension.
 
-    The dimension has size part · examples · inner. None if the axis does not lie within one dimension.
+    The dimension has size part · examples · inner. None if the axis does not lie within one dimension, or
+    if there is none (`outer` is 0).
     """
     before = 1
+    if outer < 1:
+        return None
     for dimension, size in enumerate(shape):
         if outer % before == 0 and size > 1 and size % (outer // before * examples) == 0:
             return dimension, outer // before

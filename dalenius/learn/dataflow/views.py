@@ -17,6 +17,7 @@ from dalenius.learn.dataflow.states import (
     State,
     locate,
     mixed,
+    multiplicity,
     outer_at,
 )
 
@@ -198,10 +199,13 @@ def slice_(op: Operation) -> None:
         _moved(op, result, place)
     else:
         start, end, step = op["start"] or 0, op["end"], op["step"] or 1
-        if start == 0 and step == 1 and (end is None or end >= _END):
+        size = source.shape[dimension]
+        # x[:len(x)], and x[:], have all rows; x[:5] has five, or fewer.
+        begins = start == 0 or (start < 0 and multiplicity(start) and start + size <= 0)
+        ends = end is None or end >= _END or (end >= size and multiplicity(end))
+        if begins and ends and step == 1:
             _moved(op, result, place)
             return
-        size = source.shape[dimension]
         start = start % size if start < 0 else start
         _moved(op, result, _blocks(op, place, start, result.shape[dimension], size) if step == 1 else None)
         state = op.state(result)
