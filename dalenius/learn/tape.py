@@ -393,27 +393,37 @@ class Tape(TorchFunctionMode):
                 return State(MIXED, origin=_ALIAS)
             if self._writes.has_length(tensor) or self._is_odd_parameter(tensor):
                 return State(MIXED, origin=_SIZED_ALIAS)
-            if len(_OPEN) > 1 and any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self):
+            if len(_OPEN) > 1 and self._is_known_elsewhere(tensor):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
         state = tag.state
-        if tag.number != self._number:
-            if state.kind in PRIVATE or is_long(state):
-                return State(MIXED, origin=_STALE)
-            return state if state.kind == UNIFORM else None
+        stale = tag.number != self._number
+        if stale and (state.kind in PRIVATE or is_long(state)):
+            return State(MIXED, origin=_STALE)
         if self._writes and self._writes.date(tensor) > tag.clock:
             return State(MIXED, origin=_ALIAS)
-        if state.kind not in PRIVATE and self._writes.holds(tensor):
-            # Its memory was replaced, as by set_(), which is no function that passes through here.
-            return State(MIXED, origin=_ALIAS)
-        if self._writes.has_length(tensor) and not (is_long(state) or state.kind in PRIVATE):
-            return State(MIXED, origin=_SIZED_ALIAS)
+        if state.kind not in PRIVATE:
+            # What was public when it was tagged is not once its memory was written through another tensor,
+            # by this run or by another whose loop is open, or was replaced, as by set_(), which is no function
+            # that passes through here.
+            if self._writes.holds(tensor):
+                return State(MIXED, origin=_ALIAS)
+            if not is_long(state) and self._writes.has_length(tensor):
+                return State(MIXED, origin=_SIZED_ALIAS)
+            if len(_OPEN) > 1 and self._is_known_elsewhere(tensor):
+                return State(MIXED, origin=_ALIAS)
+        if stale:
+            return state if state.kind == UNIFORM else None
         if state.kind == UNIFORM and not is_long(state) and state.shape not in (None, tensor.shape):
             # Replaced by public memory of another size.
             return None
         if tensor.requires_grad and state.kind in PRIVATE:
             return self._hidden(tensor, True) or state
         return state
+
+    def _is_known_elsewhere(self, tensor: Tensor) -> bool:
+        """Return whether another run whose loop is open knows private values in the memory of a tensor."""
+        return any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self)
 
     def _is_odd_parameter(self, tensor: Tensor) -> bool:
         """Return whether a parameter that is not trained may lie on memory that is not known by its address.
@@ -523,7 +533,7 @@ class Tape(TorchFunctionMode):
         for tensor in tensors:
             if id(tensor) in ids:
                 weights.append(tensor)
-                if not self._writes and not self._writes.holds(tensor):
+                if not several and not self._writes and not self._writes.holds(tensor):
                     continue
             elif derived(tensor):
                 weights.append(tensor)
@@ -741,14 +751,18 @@ class Tape(TorchFunctionMode):
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
         tensors = found_in(args, kwargs) if private else []
-        versions = list(map(version_of, tensors))
+        # Not by way of the loops of other runs, whose modes are still active here.
+        with torch._C.DisableTorchFunction():
+            versions = list(map(version_of, tensors))
         self._noted.clear()
         self._unsure = False
         result = self._called_with(func, args, kwargs, states, weights, private)
         if not self._unsure:
             return result
-        for tensor, version in zip(tensors, versions, strict=True):
-            if version_of(tensor) != version and id(tensor) not in self._noted:
+        with torch._C.DisableTorchFunction():
+            versions_after = list(map(version_of, tensors))
+        for tensor, before, after in zip(tensors, versions, versions_after, strict=True):
+            if before != after and id(tensor) not in self._noted:
                 unseen = mixed(_name(func), "writes private values in a way that is not followed")
                 self._note_write(tensor, states.get(id(tensor)), unseen)
         return result
