@@ -93,8 +93,8 @@ class ExampleLoss:
     """For receipts."""
     assumptions = (
         "the function of private.loss keeps no state in Python between calls, such as counters, iterators "
-        "and generators of random numbers of its own, or in settings of torch, and takes no values out of "
-        "torch by text, files or shared memory",
+        "and generators of random numbers of its own, in settings of torch or in installed packages, reads "
+        "no clock, and takes no values out of torch by text, files or shared memory",
         "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""

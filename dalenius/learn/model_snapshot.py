@@ -1,7 +1,7 @@
 """`unchanged`: runs a model and puts back whatever it has changed of itself.
 
-A model may keep something of its inputs: a buffer, a submodule or a parameter that it makes in its first call,
-a cache in an attribute, an entry of a list. What is reached from a module by attributes and entries of
+A model may keep something of its inputs: a buffer, a submodule or a parameter that it makes in its first
+call, a cache in an attribute, an entry of a list. What is reached from a module by attributes and entries of
 containers is noted before the call and put back after it. Variables around functions, attributes of classes
 and what libraries keep for themselves are not reached.
 """

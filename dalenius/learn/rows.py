@@ -68,7 +68,7 @@ class Rows:
 
     @contextmanager
     def seeded(self, number: int) -> Iterator[None]:
-        """Let what is random in reading a row of a data set, or in answering it, follow from its number alone."""
+        """Let what is random in reading or answering a row of a data set follow from its number alone."""
         if self._seed is None or not self.by_number:
             yield
             return

@@ -403,9 +403,8 @@ class Tape(TorchFunctionMode):
         if self._writes and self._writes.date(tensor) > tag.clock:
             return State(MIXED, origin=_ALIAS)
         if state.kind not in PRIVATE:
-            # What was public when it was tagged is not once its memory was written through another tensor,
-            # by this run or by another whose loop is open, or was replaced, as by set_(), which is no function
-            # that passes through here.
+            # Its memory may have been written through another tensor, by this run or by another whose loop is
+            # open, or replaced, as by set_(), which is no function that passes through here.
             if self._writes.holds(tensor):
                 return State(MIXED, origin=_ALIAS)
             if not is_long(state) and self._writes.has_length(tensor):

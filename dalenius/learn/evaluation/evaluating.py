@@ -109,8 +109,8 @@ def evaluate(
     All are counted at once and charged as one. `units` says whose each row is: of each `rows_per_unit` count.
 
     The charge covers a model that answers each row from that row alone. The receipt says whether that is
-    established by the layers of the model, or assumed (`independence`). That a data set reads each row by itself
-    is assumed as well.
+    established by the layers of the model, or assumed (`independence`). That a data set reads each row by
+    itself is assumed as well.
 
     Args:
         model: A torch module, an object with `predict` or `predict_proba`, or a function.
