@@ -53,6 +53,7 @@ from dalenius.learn.dataflow.private_numbers import (
     PrivateNumber,
     plain,
     present_sizes,
+    virtual_sizes,
     whole_sizes,
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
@@ -90,7 +91,14 @@ from dalenius.learn.marks import (
     replaced,
     tensors_in,
 )
-from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
+from dalenius.learn.overrides import (
+    check_anomalies,
+    check_class,
+    check_function_modes,
+    check_modes,
+    is_own,
+    nested,
+)
 from dalenius.learn.parts import HALF, Part, Whole
 from dalenius.learn.random_state import is_own as is_own_seed
 from dalenius.learn.random_state import run_seed, watched_generator
@@ -596,18 +604,18 @@ class Tape(TorchFunctionMode):
         if not self.looping:
             return None
         asked = not _numbered(args, kwargs) and traits_of(func).special not in _UNASKED
-        args, kwargs = whole_sizes(args), whole_sizes(kwargs)
-        shown = _hidden if lost else self._shown
-        return failure_of(func, args, kwargs, error, _name(func), shown=shown, asked=asked)
+        args, kwargs = virtual_sizes(args), virtual_sizes(kwargs)
+        shown = _hidden if lost else _shown
+        return failure_of(
+            func, args, kwargs, error, _name(func), shown=shown, bare=self._without_values, asked=asked
+        )
 
-    def _shown(self, digits: str) -> str:
-        """Return a number of an error's text, with "n" in the place of the private size of the batch."""
-        size, number = max(self.rows, 1), int(digits)
-        if number % VIRTUAL == 0 and number:
-            return "n" if number == VIRTUAL else f"{number // VIRTUAL}n"
-        if number != size and (size < 2 or not number or number % size):
-            return digits
-        return "n" if number == size else f"{number // size}n"
+    def _without_values(self, tensor: Tensor) -> Tensor:
+        """Return a tensor without values, with `VIRTUAL` examples in the place of those of the batch."""
+        state = self.state(tensor)
+        if state is None or state.shape is None or not is_long(state):
+            return Tensor.detach(tensor).to("meta")
+        return torch.empty(state.shape, dtype=tensor.dtype, device="meta")
 
     def _run_quickly(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of tensors with a batch axis, parameters and plain numbers, in few steps.
@@ -625,7 +633,7 @@ class Tape(TorchFunctionMode):
         """
         if self._writes.dates or _transformed() is not None or saved_elsewhere() is not None:
             return NotImplemented
-        if _dispatched() or (func is PICK and type(args[1]) is Tensor):
+        if _dispatched() or (func is PICK and type(args[1]) is Tensor) or "rounding_mode" in kwargs:
             return NotImplemented
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
@@ -1159,6 +1167,7 @@ class Tape(TorchFunctionMode):
 
     def _backward(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
         """Make a backward pass of a total; refuse any other."""
+        check_anomalies()
         losses = args[0] if isinstance(args[0], tuple | list) else [args[0]]
         for loss in losses:
             self.accept(loss)
@@ -1477,7 +1486,7 @@ class Tape(TorchFunctionMode):
     def check_hooks(self) -> None:
         """Refuse trained parameters with hooks on their gradients, which would run on single examples."""
         for parameter, name in self.names.items():
-            if parameter._backward_hooks:
+            if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
                 raise _hooked(name)
 
     def note_failure(self, name: str) -> None:
@@ -1550,6 +1559,14 @@ class Tape(TorchFunctionMode):
             "itself.",
             remedy="Keep examples apart up to there, or freeze these parameters.",
         )
+
+
+def _shown(digits: str) -> str:
+    """Return a number of an error's text, with "n" in the place of what `VIRTUAL` examples have made it."""
+    number = int(digits)
+    if number < VIRTUAL // 2:
+        return digits
+    return f"{number // VIRTUAL}n" if number > VIRTUAL and number % VIRTUAL == 0 else "n"
 
 
 def _hidden(digits: str) -> str:
@@ -1954,7 +1971,7 @@ def traits_of(func: Function) -> Traits:
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
         indices = func in GUARDED
         unknown = is_foreign(func)
-        plain = not (odd or mutates or unknown) and (not indices or func is PICK)
+        plain = not (odd or mutates or unknown) and (not indices or func is PICK or func in _DIVISIONS)
         quick = plain and _is_quick(func, special)
         known = _TRAITS[func] = Traits(
             mutates, writes, odd, special, quick, indices, unknown, _name(func).split(".")[0] == "set_"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -167,3 +168,22 @@ def test_what_another_open_run_has_written_is_private() -> None:
             mean[:].add_(others.mean(0))
             left.zero_grad()
             learn(batch)
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("rows", [8, 9])
+def test_a_tensor_that_is_kept_shows_no_size_to_what_does_not_ask_it(rows: int) -> None:
+    kept = one_step(lambda private, x, y: [x, x.mean(0)], rows)
+    with torch._C.DisableTorchFunction():
+        assert [tuple(torch.tensor(one).shape) for one in kept] == [(0,), (0,)]
+    assert (kept[0] + 0).sum().item().for_logging() == pytest.approx(float(data(rows)[0].sum()), abs=1e-3)
+
+
+def test_values_that_were_read_out_are_not_stored() -> None:
+    kept = one_step(lambda private, x, y: [x.tolist(), private.model(x).detach().numpy()])
+    for values in kept:
+        with pytest.raises(NotSound, match="bytes"):
+            pickle.dumps({"values": values})
+        with pytest.raises(NotSound, match="bytes"):
+            torch.save([values], io.BytesIO())
+        assert copy.deepcopy([values])[0] is values
