@@ -862,7 +862,8 @@ class Tape(TorchFunctionMode):
         if self._number in numbers:
             return True
         others = {tape._number for tape in _OPEN if tape is not self}
-        return _OPEN[-1] is self and not numbers & others
+        # The last open loop may have been collected as garbage since the call began.
+        return bool(_OPEN) and _OPEN[-1] is self and not numbers & others
 
     def _is_advanced(self, generator: Any) -> bool:
         """Return whether a generator of the user's has drawn a number for each example before."""

@@ -204,8 +204,10 @@ class Writes:
     def note(self, tensor: Tensor) -> None:
         """Date a write into this tensor."""
         self.clock += 1
-        plain = tensor.layout is torch.strided
-        for storage in [tensor.untyped_storage()] if plain else _sparse_storages(tensor):
+        with torch._C.DisableTorchFunction():
+            plain = tensor.layout is torch.strided
+            storages = [tensor.untyped_storage()] if plain else _sparse_storages(tensor)
+        for storage in storages:
             self.dates[storage._cdata] = StorageWeakRef(storage), self.clock
             _WRITTEN[storage._cdata] = StorageWeakRef(storage)
 
@@ -214,7 +216,9 @@ class Writes:
         if tensor.layout is not torch.strided:
             known_dates = [self.dates.get(storage._cdata) for storage in _sparse_storages(tensor)]
             return max((known[1] for known in known_dates if known is not None), default=0)
-        known = self.dates.get(tensor.untyped_storage()._cdata)
+        # Not by way of other loops, whose modes may be active.
+        with torch._C.DisableTorchFunction():
+            known = self.dates.get(tensor.untyped_storage()._cdata)
         return 0 if known is None else known[1]
 
     def hold(self, tensor: Tensor, *, private: bool = True) -> None:
