@@ -327,16 +327,10 @@ _ROUNDED = frozenset(
 )
 """Divisions that are of whole numbers where a rounding is asked for."""
 _QUOTIENTS = (
-    "floor_divide",
-    "remainder",
-    "fmod",
-    "div",
-    "divide",
-    "__floordiv__",
-    "__rfloordiv__",
-    "__mod__",
+    *("floor_divide", "remainder", "fmod", "div", "divide"),
+    *("__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__ifloordiv__", "__imod__"),
 )
-_QUOTIENTS += ("__rmod__", "__ifloordiv__", "__imod__")
+"""Functions and operators that divide whole numbers by one another, or give what is left of them."""
 _EITHER: dict[str, _Guard] = (
     dict.fromkeys(_ALONG, _along)
     | dict.fromkeys(_QUOTIENTS, _divided)
