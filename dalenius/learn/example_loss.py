@@ -17,11 +17,14 @@ A function that `torch.vmap` cannot run is called once for each example: slower,
 
 from __future__ import annotations
 
+import builtins
 import dis
+import re
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -41,6 +44,7 @@ from dalenius.learn.example_calls import (
     where,
 )
 from dalenius.learn.gradients import Watched
+from dalenius.learn.overrides import check_anomalies
 from dalenius.learn.parts import Part, Whole, single
 from dalenius.learn.plain_values import plain_attributes
 from dalenius.learn.python_state import python_state
@@ -54,7 +58,12 @@ from dalenius.learn.torch_settings import torch_settings
 LossFunction = Callable[[nn.Module, Any], Tensor]
 """From a model and one example to a loss: a tensor with one number."""
 _PYTHON = (NameError, AttributeError, TypeError, ImportError, NotImplementedError)
-"""Errors in the user's code whose text cannot hold data, and is shown."""
+"""Errors in the user's code whose text is shown, if all names in it are written in the code."""
+_QUOTED = re.compile(r"['\"]([^'\"]*)['\"]")
+_KINDS = frozenset(
+    (*dir(builtins), "Tensor", "Parameter", "NoneType", "function", "method", "module", "forward")
+)
+"""Names of types that errors of Python quote."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +102,8 @@ class ExampleLoss:
     """For receipts."""
     assumptions = (
         "the function of private.loss keeps no state in Python between calls, such as counters, iterators "
-        "and generators of random numbers of its own, or in settings of torch, and takes no values out of "
-        "torch by text, files or shared memory",
+        "and generators of random numbers of its own, in settings of torch or in installed packages, reads "
+        "no clock, and takes no values out of torch by text, files or shared memory",
         "torch.vmap computes what a loop over examples does",
     )
     """What `how` takes for granted, for receipts."""
@@ -137,6 +146,7 @@ class ExampleLoss:
         """
         self._ready()
         self._model.check_watching()
+        check_anomalies()
         check_modules(self._model.inner)
         _check_hooks(self._model.inner)
         _check_scripts(self._model.inner)
@@ -366,9 +376,32 @@ def _is_shown(error: Exception) -> bool:
         trace = trace.tb_next
     if not isinstance(error, _PYTHON) or trace is None:
         return False
-    raised = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
-    # A raise statement in code of the user's may put anything into the text.
-    return not raised or is_library_file(trace.tb_frame.f_code.co_filename)
+    code = trace.tb_frame.f_code
+    raised = dis.opname[code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"
+    if raised and not is_library_file(code.co_filename):
+        # A raise statement in code of the user's may put anything into the text.
+        return False
+    if isinstance(error, NameError | AttributeError | ImportError):
+        # Names may have been put together from values, as by getattr(model, f"head_{label}").
+        return _is_constant(error.name, error.__traceback__)
+    quoted = _QUOTED.findall(str(error))
+    return all(name in _KINDS or _is_constant(name, error.__traceback__) for name in quoted)
+
+
+def _is_constant(name: str | None, trace: TracebackType | None) -> bool:
+    """Return whether a name is written in the code of any function that an error came through."""
+    while name and trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == "<string>":
+            # Code that was put together at run time, perhaps of values.
+            return False
+        constants = [entry for entry in code.co_consts if isinstance(entry, str | tuple)]
+        if name in (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars, code.co_name):
+            return True
+        if any(name == entry or (isinstance(entry, tuple) and name in entry) for entry in constants):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _is_shared() -> bool:

@@ -2,8 +2,9 @@
 
 The text of an error may hold values, such as an index that is out of range, or say which row was at fault. A
 call that fails on tensors without values (on the device "meta") fails because of shapes and types. Then the
-text of that failure is shown, which cannot hold a value; sizes that depend on the batch are replaced. Any
-other text is withheld.
+text of that failure is shown, which cannot hold a value. The call is made with a large prime number of
+examples in the place of their number, so that the text is the same for every batch that fails. Any other text
+is withheld.
 """
 
 from __future__ import annotations
@@ -35,17 +36,19 @@ def failure(
     name: str,
     *,
     shown: Callable[[str], str],
+    bare: Callable[[Tensor], Tensor],
     asked: bool,
 ) -> Exception:
     """Return an error to raise in place of one that was raised on private examples.
 
     Args:
         func: The function of torch that failed.
-        args: Its positional arguments, with plain sizes.
-        kwargs: Its named arguments, with plain sizes.
+        args: Its positional arguments, with sizes of a batch of that prime number of examples.
+        kwargs: Its named arguments, with such sizes.
         error: The error.
         name: What the function is called.
         shown: Returns what is shown of a number in a text.
+        bare: Returns a tensor without values in the place of one, with sizes that `shown` knows.
         asked: Whether the function may be called again on tensors without values.
     """
     if isinstance(error, torch.OutOfMemoryError):
@@ -53,7 +56,7 @@ def failure(
             f"{name} ran out of memory of the GPU{user_line()}. Pass a smaller chunk=."
         )
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
-    text = _text_by_shapes(func, args, kwargs, kind) if asked else None
+    text = _text_by_shapes(func, args, kwargs, kind, bare) if asked else None
     if text is not None:
         return kind(re.sub(r"\d+", lambda number: shown(number[0]), text))
     if _IN_PLACE in str(error):
@@ -73,19 +76,19 @@ def failure(
 
 
 def _text_by_shapes(
-    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kind: type[Exception]
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    kind: type[Exception],
+    bare: Callable[[Tensor], Tensor],
 ) -> str | None:
     """Return the text of the failure of a call on tensors without values; None where that does not fail."""
     try:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             given = {name: value for name, value in kwargs.items() if name != "generator"}
-            func(*replaced(args, _bare), **replaced(given, _bare))
+            func(*replaced(args, bare), **replaced(given, bare))
     except NotImplementedError:
         return None
     except Exception as error:
         return str(error) if isinstance(error, kind) else None
     return None
-
-
-def _bare(tensor: Tensor) -> Tensor:
-    return Tensor.detach(tensor).to("meta")

@@ -280,6 +280,7 @@ class Watched(nn.Module):
     def check_watching(self) -> None:
         """Refuse to go on where the loop is no longer watched, or where modes of the user's hide from it."""
         self._tape.check_watching()
+        self._tape.check_hooks()
 
     def keep_private(self, storages: Iterable[Any]) -> None:
         """Note that memory which was made elsewhere holds private values."""

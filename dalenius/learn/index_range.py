@@ -11,6 +11,8 @@ such a value. In private passes these functions are total:
     weights of a multinomial               are all equal in a row where they are no weights
     a rate, or a standard deviation        is clamped to 0 from below
     a matrix of numbers that are not       is 0, where its singular or eigenvalues are asked for
+    a divisor of whole numbers             is 1 in place of 0
+    an entry of a histogram                is clamped to finite numbers; 0 for one that is not a number
 
 Values in range are not changed, and neither are the gradients of rows that hold no others.
 """
@@ -186,6 +188,56 @@ def _decomposed(
     return _changed(args, kwargs, 0, name, private, _finite_matrix)
 
 
+def _divided(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
+    """Divide whole numbers by 1 in place of 0, and of −1 where the quotient is out of range."""
+    if func in _ROUNDED and _argument(args[2:], kwargs, 0, "rounding_mode") is None:
+        return args, kwargs
+    place, name = (0, "self") if func.__name__ in _REVERSED else (1, "other")
+    divisor, other = _argument(args, kwargs, place, name), _argument(args, kwargs, 1 - place, "input")
+    numbers = [value for value in (divisor, other) if isinstance(value, Tensor)]
+    if not numbers or not any(map(private, numbers)) or not all(map(_is_whole, (divisor, other))):
+        return args, kwargs
+    if not isinstance(divisor, Tensor):
+        # Zero is a mistake in the loop's own code. The least number by −1 is out of range.
+        if divisor != -1:
+            return args, kwargs
+        divisor = torch.full((), -1, dtype=numbers[0].dtype, device=numbers[0].device)
+    least = torch.iinfo(torch.int64 if divisor.dtype is torch.bool else divisor.dtype).min
+    undefined = divisor == 0
+    if least:
+        undefined = undefined | ((divisor == -1) & torch.as_tensor(other == least, device=divisor.device))
+    return _replaced(args, kwargs, place, name, torch.where(undefined, 1, divisor))
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return not (value.is_floating_point() or value.is_complex())
+    return isinstance(value, int)
+
+
+def _spectral(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
+    """Take norms of singular values of finite entries."""
+    if _argument(args, kwargs, 1, "ord") not in ("nuc", 2, -2):
+        return args, kwargs
+    return _changed(args, kwargs, 0, "A", private, lambda x: torch.where(x.isfinite(), x, 0.0))
+
+
+def _counted(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
+    return _changed(args, kwargs, 0, "input", private, _finite)
+
+
+def _quantile(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
+    return _changed(args, kwargs, 1, "q", private, _probability)
+
+
+def _finite(x: Tensor) -> Tensor:
+    """Return numbers of which any two have a finite difference."""
+    if not x.is_floating_point():
+        return x
+    most = torch.finfo(x.dtype).max / 4
+    return x.nan_to_num(0.0).clamp(-most, most)
+
+
 def _ctc(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], private: IsPrivate) -> Arguments:
     """Clamp labels to classes, and lengths to those of the tensors."""
     scores, targets = _argument(args, kwargs, 0, "log_probs"), _argument(args, kwargs, 1, "targets")
@@ -264,14 +316,38 @@ def _replaced(args: tuple[Any, ...], kwargs: dict[str, Any], place: int, name: s
 
 _Guard = Callable[[Function, tuple[Any, ...], dict[str, Any], IsPrivate], Arguments]
 _nn: Any = torch._C._nn
-_EITHER: dict[str, _Guard] = dict.fromkeys(_ALONG, _along) | {
-    "take": _taken,
-    "index_put": _picked,
-    "bernoulli": _bernoulli,
-    "multinomial": _multinomial,
-    "svd": _decomposed,
-    "pinverse": _decomposed,
-}
+_REVERSED = frozenset(("__rfloordiv__", "__rmod__"))
+"""Operators whose divisor comes first."""
+_ROUNDED = frozenset(
+    getattr(home, name + ending)
+    for name in ("div", "divide")
+    for home in (torch, Tensor)
+    for ending in ("", "_")
+    if hasattr(home, name + ending)
+)
+"""Divisions that are of whole numbers where a rounding is asked for."""
+_QUOTIENTS = (
+    *("floor_divide", "remainder", "fmod", "div", "divide"),
+    *("__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__ifloordiv__", "__imod__"),
+)
+"""Functions and operators that divide whole numbers by one another, or give what is left of them."""
+_EITHER: dict[str, _Guard] = (
+    dict.fromkeys(_ALONG, _along)
+    | dict.fromkeys(_QUOTIENTS, _divided)
+    | {
+        "take": _taken,
+        "put": _taken,
+        "histc": _counted,
+        "histogram": _counted,
+        "quantile": _quantile,
+        "nanquantile": _quantile,
+        "index_put": _picked,
+        "bernoulli": _bernoulli,
+        "multinomial": _multinomial,
+        "svd": _decomposed,
+        "pinverse": _decomposed,
+    }
+)
 """Guards of functions of `torch` that are methods of tensors as well, some of them in place."""
 GUARDED: dict[Function, _Guard] = {
     **dict.fromkeys(LOOKUPS, _lookup),
@@ -297,7 +373,12 @@ GUARDED: dict[Function, _Guard] = {
     torch.poisson: _poisson,
     torch.normal: _normal,
     **dict.fromkeys(
-        (getattr(torch.linalg, name) for name in ("svd", "svdvals", "pinv", "eig", "eigvals")), _decomposed
+        (
+            getattr(torch.linalg, name)
+            for name in ("svd", "svdvals", "pinv", "eig", "eigvals", "eigvalsh", "cond", "matrix_rank")
+        ),
+        _decomposed,
     ),
+    **dict.fromkeys((torch.linalg.matrix_norm, torch.linalg.norm), _spectral),
 }
 """By function: what keeps its private arguments in range."""

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.attempts import not_copied
+from dalenius.learn.random_state import kept_outside
 from dalenius.learn.room import SIZES
 from dalenius.learn.stretches import Stretches
 
@@ -94,7 +95,7 @@ class Loader:
         end = self._pass[1]
         private.ready()
         try:
-            with private.model.looped(), private.supply:
+            with kept_outside(), private.model.looped(), private.supply:
                 private.model.check_watching()
                 with private.model.unwatched():
                     private.begin()

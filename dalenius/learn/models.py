@@ -169,13 +169,15 @@ def _called(model: Any, outputs: Outputs) -> Callable[[Any], Any]:
 def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
     import torch
 
+    from dalenius.learn.model_snapshot import unchanged
+
     first = next(iter(module.parameters()), None)
     device = torch.device("cpu") if first is None else first.device
 
     def there(one: Any) -> Any:
         return torch.as_tensor(one).to(device) if hasattr(one, "__array__") else one
 
-    with _tensors_kept(module), torch.inference_mode():
+    with unchanged(module), torch.inference_mode():
         if isinstance(inputs, Mapping):
             given = module(**{name: there(one) for name, one in inputs.items()})
         elif isinstance(inputs, tuple | list):
@@ -184,35 +186,6 @@ def _of_module(module: Any, inputs: Any, outputs: Outputs) -> Any:
             given = module(there(inputs))
         given = getattr(given, "logits", given)
         return given.double().cpu().numpy() if given.is_floating_point() else given.cpu().numpy()
-
-
-@contextmanager
-def _tensors_kept(module: Any) -> Iterator[None]:
-    """Put buffers and parameters of a module back as they were, so that they keep nothing of its inputs."""
-    import torch
-
-    homes = [home for one in module.modules() for home in (one._buffers, one._parameters) if home]
-    before = [(home, {name: (value, _copied(value)) for name, value in home.items()}) for home in homes]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for home, values in before:
-                home.clear()
-                for name, (value, copy) in values.items():
-                    home[name] = value
-                    if copy is None:
-                        continue
-                    if value.shape != copy.shape:
-                        home[name] = (
-                            torch.nn.Parameter(copy) if isinstance(value, torch.nn.Parameter) else copy
-                        )
-                    elif not torch.equal(value, copy):
-                        value.copy_(copy)
-
-
-def _copied(value: Any) -> Any:
-    return None if value is None else value.detach().clone()
 
 
 @contextmanager

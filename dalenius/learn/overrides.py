@@ -26,6 +26,16 @@ def is_own(kind: type) -> bool:
     return f"{kind.__module__}.".startswith(_OWN)
 
 
+def check_anomalies() -> None:
+    """Refuse torch's search for NaN in backward passes: it ends a run by the gradient of a single example."""
+    if torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled():
+        raise NotSound(
+            f"torch.autograd.detect_anomaly ends a backward pass at the first NaN{user_line()}: whether it "
+            "does depends on single examples.",
+            remedy="Pass check_nan=False, or leave it out: gradients that are not finite count as zero.",
+        )
+
+
 def check_class(kind: type) -> None:
     """Refuse tensors of a class that is not followed: what it overrides would not be watched."""
     if kind in _KNOWN:

@@ -77,6 +77,42 @@ def have_drawn(before: list[Tensor]) -> bool:
         return len(after) != len(before) or not all(map(torch.equal, before, after))
 
 
+_outside: list[list[Tensor]] = []
+"""For each watched loop that is open, the states of generators before the first of them."""
+
+
+@contextmanager
+def kept_outside() -> Iterator[None]:
+    """Put generators back where they were, once the last watched loop of the process has ended.
+
+    They have the secret seed of a run then, and how far they have gone tells how many examples there were.
+    Where the loop has set a seed of its own since the last step, they are left alone: no example has drawn
+    from it.
+    """
+    _outside.append(_outside[0] if _outside else states())
+    try:
+        yield
+    finally:
+        before = _outside.pop()
+        if not _outside:
+            _put_back(before)
+
+
+def _put_back(before: list[Tensor]) -> None:
+    """Set the states of the generators that run on the seed of a run."""
+    with torch._C.DisableTorchFunction():
+        if _owned[CPU]:
+            _REAL.set_state(before[0])
+        if not _owned[GPU] or not torch.cuda.is_initialized():
+            return
+        for number, generator in enumerate(torch.cuda.default_generators):
+            if number + 1 < len(before):
+                generator.set_state(before[number + 1])
+            else:
+                # It was first used in the loop.
+                generator.seed()
+
+
 class _Watched(torch.Generator):
     """Stands for torch's generator, and hands its state and seed out as private values.
 

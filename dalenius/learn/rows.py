@@ -6,24 +6,35 @@ how many rows there are and what they hold is not. A torch data set is read row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InvalidArgument, MissingExtra, QueryFailed
-from dalenius.learn.quiet import FAILURES
+from dalenius.learn.data.row_seeds import row_seed
+from dalenius.learn.quiet import FAILURES, kept_generators, seed_generators
 from dalenius.release import Cell
 
 Numbers = NDArray[np.int64]
 
 
 class Rows:
-    """Rows of inputs and a target."""
+    """Rows of inputs and a target.
 
-    def __init__(self, dataset: Any, *, collate: Callable[[list[Any]], Any] | None = None) -> None:
-        self._dataset, self._collate = None, collate
+    Args:
+        dataset: A pair of columns, or a data set with a row for each number.
+        collate: Stacks the rows of a data set.
+        seed: A secret seed, from which the generators that libraries share are seeded for each row of a data
+            set (`seeded`). Default: they are left alone.
+    """
+
+    def __init__(
+        self, dataset: Any, *, collate: Callable[[list[Any]], Any] | None = None, seed: int | None = None
+    ) -> None:
+        self._dataset, self._collate, self._seed = None, collate, seed
         if type(dataset).__name__ == "TensorDataset" and len(dataset.tensors) == 2:
             dataset = dataset.tensors
         if isinstance(dataset, list | tuple) and (len(dataset) != 2 or isinstance(dataset, list)):
@@ -54,6 +65,16 @@ class Rows:
     def by_number(self) -> bool:
         """Whether it is a data set that gives one row at a time."""
         return self._dataset is not None
+
+    @contextmanager
+    def seeded(self, number: int) -> Iterator[None]:
+        """Let what is random in reading or answering a row of a data set follow from its number alone."""
+        if self._seed is None or not self.by_number:
+            yield
+            return
+        with kept_generators():
+            seed_generators(row_seed(self._seed, number, 0))
+            yield
 
     def inputs(self, numbers: Sequence[int] | Numbers) -> Any:
         """The inputs of these rows, as one batch."""
@@ -90,7 +111,8 @@ class Rows:
         """None where the row cannot be read, which is as private as what it holds."""
         assert self._dataset is not None
         try:
-            return _plain(self._dataset[number][1])
+            with self.seeded(number):
+                return _plain(self._dataset[number][1])
         except FAILURES:
             return None
 

@@ -53,6 +53,7 @@ from dalenius.learn.dataflow.private_numbers import (
     PrivateNumber,
     plain,
     present_sizes,
+    virtual_sizes,
     whole_sizes,
 )
 from dalenius.learn.dataflow.provenance import Origin, called, origin, user_line
@@ -91,7 +92,14 @@ from dalenius.learn.marks import (
     replaced,
     tensors_in,
 )
-from dalenius.learn.overrides import check_class, check_function_modes, check_modes, is_own, nested
+from dalenius.learn.overrides import (
+    check_anomalies,
+    check_class,
+    check_function_modes,
+    check_modes,
+    is_own,
+    nested,
+)
 from dalenius.learn.parts import HALF, Part, Whole
 from dalenius.learn.random_state import is_own as is_own_seed
 from dalenius.learn.random_state import run_seed, watched_generator
@@ -394,27 +402,36 @@ class Tape(TorchFunctionMode):
                 return State(MIXED, origin=_ALIAS)
             if self._writes.has_length(tensor) or self._is_odd_parameter(tensor):
                 return State(MIXED, origin=_SIZED_ALIAS)
-            if len(_OPEN) > 1 and any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self):
+            if len(_OPEN) > 1 and self._is_known_elsewhere(tensor):
                 return State(MIXED, origin=_ALIAS)
             return self._hidden(tensor, False) if tensor.requires_grad else None
         state = tag.state
-        if tag.number != self._number:
-            if state.kind in PRIVATE or is_long(state):
-                return State(MIXED, origin=_STALE)
-            return state if state.kind == UNIFORM else None
+        stale = tag.number != self._number
+        if stale and (state.kind in PRIVATE or is_long(state)):
+            return State(MIXED, origin=_STALE)
         if self._writes and self._writes.date(tensor) > tag.clock:
             return State(MIXED, origin=_ALIAS)
-        if state.kind not in PRIVATE and self._writes.holds(tensor):
-            # Its memory was replaced, as by set_(), which is no function that passes through here.
-            return State(MIXED, origin=_ALIAS)
-        if self._writes.has_length(tensor) and not (is_long(state) or state.kind in PRIVATE):
-            return State(MIXED, origin=_SIZED_ALIAS)
+        if state.kind not in PRIVATE:
+            # Its memory may have been written through another tensor, by this run or by another whose loop is
+            # open, or replaced, as by set_(), which is no function that passes through here.
+            if self._writes.holds(tensor):
+                return State(MIXED, origin=_ALIAS)
+            if not is_long(state) and self._writes.has_length(tensor):
+                return State(MIXED, origin=_SIZED_ALIAS)
+            if len(_OPEN) > 1 and self._is_known_elsewhere(tensor):
+                return State(MIXED, origin=_ALIAS)
+        if stale:
+            return state if state.kind == UNIFORM else None
         if state.kind == UNIFORM and not is_long(state) and state.shape not in (None, tensor.shape):
             # Replaced by public memory of another size.
             return None
         if tensor.requires_grad and state.kind in PRIVATE:
             return self._hidden(tensor, True) or state
         return state
+
+    def _is_known_elsewhere(self, tensor: Tensor) -> bool:
+        """Return whether another run whose loop is open knows private values in the memory of a tensor."""
+        return any(tape._writes.knows(tensor) for tape in _OPEN if tape is not self)
 
     def _is_odd_parameter(self, tensor: Tensor) -> bool:
         """Return whether a parameter that is not trained may lie on memory that is not known by its address.
@@ -527,7 +544,7 @@ class Tape(TorchFunctionMode):
         for tensor in tensors:
             if id(tensor) in ids:
                 weights.append(tensor)
-                if not self._writes and not self._writes.holds(tensor):
+                if not several and not self._writes and not self._writes.holds(tensor):
                     continue
             elif derived(tensor):
                 weights.append(tensor)
@@ -591,18 +608,18 @@ class Tape(TorchFunctionMode):
         if not self.looping:
             return None
         asked = not _numbered(args, kwargs) and traits_of(func).special not in _UNASKED
-        args, kwargs = whole_sizes(args), whole_sizes(kwargs)
-        shown = _hidden if lost else self._shown
-        return failure_of(func, args, kwargs, error, _name(func), shown=shown, asked=asked)
+        args, kwargs = virtual_sizes(args), virtual_sizes(kwargs)
+        shown = _hidden if lost else _shown
+        return failure_of(
+            func, args, kwargs, error, _name(func), shown=shown, bare=self._without_values, asked=asked
+        )
 
-    def _shown(self, digits: str) -> str:
-        """Return a number of an error's text, with "n" in the place of the private size of the batch."""
-        size, number = max(self.rows, 1), int(digits)
-        if number % VIRTUAL == 0 and number:
-            return "n" if number == VIRTUAL else f"{number // VIRTUAL}n"
-        if number != size and (size < 2 or not number or number % size):
-            return digits
-        return "n" if number == size else f"{number // size}n"
+    def _without_values(self, tensor: Tensor) -> Tensor:
+        """Return a tensor without values, with `VIRTUAL` examples in the place of those of the batch."""
+        state = self.state(tensor)
+        if state is None or state.shape is None or not is_long(state):
+            return Tensor.detach(tensor).to("meta")
+        return torch.empty(state.shape, dtype=tensor.dtype, device="meta")
 
     def _run_quickly(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of tensors with a batch axis, parameters and plain numbers, in few steps.
@@ -620,7 +637,7 @@ class Tape(TorchFunctionMode):
         """
         if self._writes.dates or _transformed() is not None or saved_elsewhere() is not None:
             return NotImplemented
-        if _dispatched() or (func is PICK and type(args[1]) is Tensor):
+        if _dispatched() or (func is PICK and type(args[1]) is Tensor) or "rounding_mode" in kwargs:
             return NotImplemented
         states: dict[int, State] = {}
         key: list[Any] = [func, *kwargs]
@@ -745,14 +762,18 @@ class Tape(TorchFunctionMode):
         if weights and func in _HOOKS:
             raise _hooked(self._named(weights))
         tensors = found_in(args, kwargs) if private else []
-        versions = list(map(version_of, tensors))
+        # Not by way of the loops of other runs, whose modes are still active here.
+        with torch._C.DisableTorchFunction():
+            versions = list(map(version_of, tensors))
         self._noted.clear()
         self._unsure = False
         result = self._called_with(func, args, kwargs, states, weights, private)
         if not self._unsure:
             return result
-        for tensor, version in zip(tensors, versions, strict=True):
-            if version_of(tensor) != version and id(tensor) not in self._noted:
+        with torch._C.DisableTorchFunction():
+            versions_after = list(map(version_of, tensors))
+        for tensor, before, after in zip(tensors, versions, versions_after, strict=True):
+            if before != after and id(tensor) not in self._noted:
                 unseen = mixed(_name(func), "writes private values in a way that is not followed")
                 self._note_write(tensor, states.get(id(tensor)), unseen)
         return result
@@ -845,7 +866,8 @@ class Tape(TorchFunctionMode):
         if self._number in numbers:
             return True
         others = {tape._number for tape in _OPEN if tape is not self}
-        return _OPEN[-1] is self and not numbers & others
+        # The last open loop may have been collected as garbage since the call began.
+        return bool(_OPEN) and _OPEN[-1] is self and not numbers & others
 
     def _is_advanced(self, generator: Any) -> bool:
         """Return whether a generator of the user's has drawn a number for each example before."""
@@ -1154,6 +1176,7 @@ class Tape(TorchFunctionMode):
 
     def _backward(self, func: Function, args: Any, kwargs: Any, states: dict[int, State]) -> Any:
         """Make a backward pass of a total; refuse any other."""
+        check_anomalies()
         losses = args[0] if isinstance(args[0], tuple | list) else [args[0]]
         for loss in losses:
             self.accept(loss)
@@ -1473,7 +1496,7 @@ class Tape(TorchFunctionMode):
     def check_hooks(self) -> None:
         """Refuse trained parameters with hooks on their gradients, which would run on single examples."""
         for parameter, name in self.names.items():
-            if parameter._backward_hooks:
+            if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
                 raise _hooked(name)
 
     def note_failure(self, name: str) -> None:
@@ -1546,6 +1569,14 @@ class Tape(TorchFunctionMode):
             "itself.",
             remedy="Keep examples apart up to there, or freeze these parameters.",
         )
+
+
+def _shown(digits: str) -> str:
+    """Return a number of an error's text, with "n" in the place of what `VIRTUAL` examples have made it."""
+    number = int(digits)
+    if number < VIRTUAL // 2:
+        return digits
+    return f"{number // VIRTUAL}n" if number > VIRTUAL and number % VIRTUAL == 0 else "n"
 
 
 def _hidden(digits: str) -> str:
@@ -1950,7 +1981,7 @@ def traits_of(func: Function) -> Traits:
         mutates = func not in _NORMALIZATIONS and is_mutable(func, writes)
         indices = func in GUARDED
         unknown = is_foreign(func)
-        plain = not (odd or mutates or unknown) and (not indices or func is PICK)
+        plain = not (odd or mutates or unknown) and (not indices or func is PICK or func in _DIVISIONS)
         quick = plain and _is_quick(func, special)
         known = _TRAITS[func] = Traits(
             mutates, writes, odd, special, quick, indices, unknown, _name(func).split(".")[0] == "set_"

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import random
+import re
+import weakref
+from abc import ABC
+from array import array
 from collections.abc import Callable
+from contextvars import ContextVar
+from csv import reader
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, partial
+from io import StringIO
 from pathlib import Path
+from threading import Lock, RLock, local
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dalenius.errors import NotSound
+from dalenius.learn import python_state
 from dalenius.learn.private import Private
 from dalenius.learn.quiet import PYTHON, seed_generators
 from tests.learn.runs import data, network, run_of
@@ -187,3 +202,160 @@ def test_constants_that_are_built_at_the_first_example_are_accepted() -> None:
         return written_in_place(model, (example[0] * constants["scale"], example[1]))
 
     assert not learned(scaled, data(ROWS))
+
+
+class Tally:
+    """A number that moves on whenever it is asked for, kept where a `Keeper` says."""
+
+    number = 0
+
+    def __getitem__(self, _: int) -> int:
+        Tally.number += 1
+        return Tally.number
+
+
+class Slotted:
+    """An object whose number is in a slot that its class names for itself."""
+
+    __slots__ = ("__number",)
+
+    def __init__(self) -> None:
+        self.__number = 0
+
+    def moved(self) -> int:
+        self.__number += 1
+        return self.__number
+
+
+class Numbered(list[int]):
+    """A list with a number of its own."""
+
+    number = 0
+
+
+def of_partial() -> Callable[[], int]:
+    return partial(lambda kept: kept.append(0) or len(kept), [])
+
+
+def of_array() -> Callable[[], int]:
+    kept = array("i")
+    return lambda: kept.append(0) or len(kept)
+
+
+def of_bytes() -> Callable[[], int]:
+    kept = bytearray()
+    return lambda: kept.append(0) or len(kept)
+
+
+def of_text() -> Callable[[], int]:
+    kept = StringIO()
+    return lambda: kept.write("step") and len(kept.getvalue()) // 4
+
+
+def of_an_item() -> Callable[[], int]:
+    kept = Tally()
+    return lambda: kept[0]
+
+
+def of_a_list_s_attribute() -> Callable[[], int]:
+    kept = Numbered()
+
+    def moved() -> int:
+        kept.number += 1
+        return kept.number
+
+    return moved
+
+
+def of_a_context() -> Callable[[], int]:
+    kept = ContextVar("kept", default=0)
+    return lambda: kept.set(kept.get() + 1) is None or kept.get()
+
+
+def of_a_cache() -> Callable[[], int]:
+    @cache
+    def weight() -> int:
+        return 1
+
+    return lambda: weight() and weight.cache_info().hits
+
+
+def of_a_module_in_a_package() -> Callable[[], int]:
+    package.inner.number = 0
+
+    def moved() -> int:
+        package.inner.number += 1
+        return int(package.inner.number)
+
+    return moved
+
+
+package: Any = ModuleType("package")
+package.inner = ModuleType("package.inner")
+
+KEEPERS: dict[str, Callable[[], Callable[[], int]]] = {
+    "the arguments of a partial": of_partial,
+    "an array": of_array,
+    "bytes": of_bytes,
+    "a text in memory": of_text,
+    "a method with a special name": of_an_item,
+    "an attribute of a list": of_a_list_s_attribute,
+    "a slot with a private name": lambda: Slotted().moved,
+    "a variable of a context": of_a_context,
+    "hits of a cache": of_a_cache,
+    "a module of a package": of_a_module_in_a_package,
+}
+
+
+def turned_by(moved: Callable[[], int]) -> Function:
+    """Return a loss whose sign follows from how many examples came before."""
+    return lambda model, example: written_in_place(model, example) * (-1) ** moved()
+
+
+@pytest.mark.parametrize("keeper", KEEPERS.values(), ids=KEEPERS)
+def test_a_count_is_refused_wherever_it_is_kept(keeper: Callable[[], Callable[[], int]]) -> None:
+    with pytest.raises(NotSound, match="kept another value of Python"):
+        learned(turned_by(keeper()), data(ROWS))
+
+
+def test_an_object_that_cannot_be_read_is_refused() -> None:
+    lines = reader(["0"] * 99)
+
+    def function(model: Any, example: Any) -> Tensor:
+        next(lines)
+        return written_in_place(model, example) * (-1) ** lines.line_num
+
+    with pytest.raises(NotSound, match=r"_csv\.reader.*cannot be read"):
+        learned(function, data(ROWS))
+
+
+def test_more_objects_than_can_be_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_state, "_MOST", 500)
+    rows = [[row] for row in range(500)]
+    with pytest.raises(NotSound, match="more than 500 objects"):
+        learned(lambda model, example: written_in_place(model, example) * len(rows), data(ROWS))
+
+
+def test_objects_that_change_nothing_are_accepted() -> None:
+    @cache
+    def weight(size: int) -> float:
+        return 1 / size
+
+    kept: list[Any] = [
+        re.compile("a"),
+        *(Lock(), RLock(), local(), Decimal(1), array("i", [1]), ContextVar("other"), logging.getLogger("x")),
+        *(torch.float32, torch.device("cpu"), np.dtype("f4"), np.add, slice(3), range(3), memoryview(b"a")),
+        *(
+            partial(weight, 2),
+            weakref.ref(weight),
+            datetime(2020, 1, 1),
+            ValueError("a"),
+            ABC,
+            Fraction(1, 2),
+        ),
+    ]
+
+    def function(model: Any, example: Any) -> Tensor:
+        return written_in_place(model, example) * weight(3) * len(kept)
+
+    assert not learned(function, data(ROWS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -76,3 +77,113 @@ def test_public_tensors_stay_plain_after_the_loop() -> None:
     kept = one_step(lambda private, x, y: [public * 2, nn.Parameter(public)])
     assert [type(one) for one in (public, *kept)] == [Tensor, Tensor, nn.Parameter]
     assert kept[0].sum() > 0
+
+
+WRITES: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "data": lambda kept, mean: kept.data.mul_(0.9).add_(mean, alpha=0.1),
+    "a whole slice": lambda kept, mean: kept[:].add_(mean),
+    "a slice": lambda kept, mean: kept[:1].copy_(mean[:1]),
+    "narrow": lambda kept, mean: kept.narrow(0, 0, 1).copy_(mean[:1]),
+    "detach": lambda kept, mean: kept.detach().lerp_(mean, 0.1),
+    "view": lambda kept, mean: kept.view(1, 5)[0].copy_(mean),
+}
+MADE: dict[str, Callable[[Tensor], Tensor]] = {
+    "zeros": lambda x: torch.zeros(5),
+    "new_zeros": lambda x: x.new_zeros(5),
+    "full": lambda x: torch.full((5,), 1.0),
+    "a clone": lambda x: torch.ones(5).clone(),
+}
+
+
+def three_batches(use: Callable[[Tensor, Tensor, Tensor | None], Tensor]) -> Any:
+    """Hand a tensor, which was made in the first batch, from batch to batch."""
+    private, kept = run_of(network(), data(9), batch_size=9, public_size=9, steps=3), None
+    for x, y in private.loader:
+        private.zero_grad()
+        kept = use(x, y, kept)
+        functional.cross_entropy(private.model(x), y).backward()
+        private.step()
+    return kept
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_tensor_of_an_earlier_batch_is_private_once_an_alias_was_written(
+    make: Callable[[Tensor], Tensor], write: Callable[[Tensor, Tensor], Any]
+) -> None:
+    def use(x: Tensor, y: Tensor, kept: Tensor | None) -> Tensor:
+        if kept is None:
+            kept = make(x)
+            write(kept, x.mean(0))
+        elif kept.sum() > 0:
+            pass
+        return kept
+
+    with pytest.raises(NotSound, match="a branch"):
+        three_batches(use)
+
+
+def test_it_stays_private_after_the_loop() -> None:
+    def use(x: Tensor, y: Tensor, kept: Tensor | None) -> Tensor:
+        kept = torch.zeros(5) if kept is None else kept
+        kept[:].add_(x.mean(0))
+        return kept
+
+    assert isinstance(three_batches(use), PrivateTensor)
+
+
+def test_a_sparse_tensor_is_private_once_its_values_were_written() -> None:
+    def use(x: Tensor, y: Tensor, kept: Tensor | None) -> Tensor:
+        kept = torch.ones(5).to_sparse() if kept is None else kept
+        assert kept.to_dense().sum() > 0
+        kept._values().copy_(x.mean(0))
+        return kept
+
+    with pytest.raises(NotSound, match="a branch"):
+        three_batches(use)
+
+
+def test_public_tensors_of_an_earlier_batch_stay_public() -> None:
+    written: list[Tensor] = []
+
+    def use(x: Tensor, y: Tensor, kept: Tensor | None) -> Tensor:
+        kept = torch.ones(5) if kept is None else kept
+        written.append(torch.zeros(5))
+        written[-1][:].copy_(x.mean(0))
+        matrix = torch.eye(5).to_sparse()
+        kept[:].add_(matrix.to_dense()[0])
+        assert kept.sum() > 0
+        return kept
+
+    assert three_batches(use).tolist() == [4.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_what_another_open_run_has_written_is_private() -> None:
+    left, right = (run_of(network(), data(9), batch_size=9, public_size=9, steps=1) for _ in range(2))
+    mean = torch.zeros(5)
+    learn = left.loss(lambda model, row: functional.cross_entropy(model(row[0] - mean), row[1]))
+    with pytest.raises(NotSound, match="private data that is not its example"):
+        for batch, (others, _) in zip(left.loader, right.loader, strict=True):
+            mean = torch.zeros(5)
+            mean[:].add_(others.mean(0))
+            left.zero_grad()
+            learn(batch)
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("rows", [8, 9])
+def test_a_tensor_that_is_kept_shows_no_size_to_what_does_not_ask_it(rows: int) -> None:
+    kept = one_step(lambda private, x, y: [x, x.mean(0)], rows)
+    with torch._C.DisableTorchFunction():
+        assert [tuple(torch.tensor(one).shape) for one in kept] == [(0,), (0,)]
+    assert (kept[0] + 0).sum().item().for_logging() == pytest.approx(float(data(rows)[0].sum()), abs=1e-3)
+
+
+def test_values_that_were_read_out_are_not_stored() -> None:
+    kept = one_step(lambda private, x, y: [x.tolist(), private.model(x).detach().numpy()])
+    for values in kept:
+        with pytest.raises(NotSound, match="bytes"):
+            pickle.dumps({"values": values})
+        with pytest.raises(NotSound, match="bytes"):
+            torch.save([values], io.BytesIO())
+        assert copy.deepcopy([values])[0] is values

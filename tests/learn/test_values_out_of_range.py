@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 from torch.nn import functional
 
+from dalenius.errors import NotSound
 from dalenius.learn.adding import Sum
 from dalenius.learn.index_range import with_valid_indices
 
@@ -68,6 +69,17 @@ LOSSES: dict[str, tuple[Loss, float]] = {
         0.0,
     ),
     "a factor": (lambda m, x, y: m(x)[..., 0] * factor(x).sum((-1, -2)), NUMBER),
+    "a quotient": (lambda m, x, y: m(x)[..., 0] * (12 // y), 0),
+    "a quotient of two": (lambda m, x, y: m(x)[..., 0] * torch.div(2, y, rounding_mode="trunc"), 0),
+    "the least quotient": (
+        lambda m, x, y: m(x)[..., 0] * torch.div(y, y * 0 - 1, rounding_mode="trunc"),
+        -(2**63),
+    ),
+    "a remainder": (lambda m, x, y: m(x)[..., 0] * (12 % y + torch.fmod(y, y) + torch.remainder(2, y)), 0),
+    "a norm of a matrix": (
+        lambda m, x, y: m(x)[..., 0] * torch.linalg.matrix_norm(matrices(x), "nuc").detach(),
+        NUMBER,
+    ),
     "singular values": (lambda m, x, y: m(x)[..., 0] * torch.linalg.svdvals(matrices(x)).sum(-1), NUMBER),
 }
 
@@ -141,10 +153,10 @@ def test_public_indices_out_of_range_raise_their_error() -> None:
 
 
 def test_an_error_that_values_cause_shows_nothing() -> None:
-    private = run_of(network(), rows_with(NUMBER), batch_size=ROWS, public_size=ROWS, steps=1)
+    private = run_of(network(), rows_with(0.0), batch_size=ROWS, public_size=ROWS, steps=1)
     with pytest.raises(RuntimeError, match="withheld") as caught:
         for x, _ in private.loader:
-            torch.linalg.matrix_norm(matrices(x), "nuc")
+            torch.linalg.lu_factor(matrices(x))
     shown = "".join(traceback.format_exception(caught.value))
     assert "Batch element" not in shown and "float32 on cpu" in shown
 
@@ -168,3 +180,66 @@ def test_packed_lengths_are_those_of_the_padded_rows() -> None:
         last.sum((0, 2)).mean().backward()
         private.step()
     assert private.steps == 1
+
+
+@pytest.mark.parametrize("value", [NUMBER, float("inf"), 3e38])
+def test_histograms_of_an_example_are_total(value: float) -> None:
+    def loss(model: Any, x: Tensor, y: Tensor) -> Tensor:
+        return model(x)[0] * torch.histc(x, 4)[0] * torch.quantile(torch.arange(3.0), x[0])
+
+    assert sum_of(loss, rows_with(value), together=False).isfinite().all()
+
+
+def test_a_quotient_that_is_defined_is_not_changed() -> None:
+    numbers, divisors = torch.tensor([7, -7, 0, -(2**63)]), torch.tensor([-1, 2, 5, 3])
+    for func in (torch.floor_divide, torch.remainder, torch.fmod):
+        (_, divisor), _ = with_valid_indices(func, (numbers, divisors), {})
+        assert torch.equal(divisor, divisors)
+    halves = torch.zeros(2)
+    (_, divisor), _ = with_valid_indices(torch.remainder, (torch.ones(2), halves), {})
+    assert divisor is halves
+
+
+@pytest.mark.parametrize(
+    ("fail", "shown"),
+    [
+        (lambda x: x[20], "out of bounds"),
+        (lambda x: x.select(0, 20), "out of"),
+        (lambda x: x @ torch.ones(9, 4), r"\[n, 5\] X \[9, 4\]"),
+        (lambda x: x.view(7, -1, 3), "5n"),
+    ],
+)
+def test_the_text_of_an_error_is_the_same_for_every_batch_that_fails(
+    fail: Callable[[Tensor], Any], shown: str
+) -> None:
+    texts = set()
+    # Of these sizes one is that of the features, another a number of the call.
+    for rows in (5, 8, 9, 20):
+        private = run_of(network(), data(rows), batch_size=rows, public_size=rows, steps=1)
+        with pytest.raises((RuntimeError, IndexError), match=shown) as caught:
+            for x, _ in private.loader:
+                fail(x)
+        texts.add(str(caught.value))
+    assert len(texts) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("together", [True, False], ids=["backward", "one example"])
+def test_a_search_for_what_is_not_a_number_is_refused_whatever_the_rows_are(together: bool) -> None:
+    with pytest.raises(NotSound, match="detect_anomaly"), torch.autograd.detect_anomaly():
+        sum_of(entropy_of, data(ROWS), together=together)
+    with torch.autograd.detect_anomaly(check_nan=False):
+        sum_of(entropy_of, rows_with(NUMBER), together=together)
+
+
+@pytest.mark.parametrize("hook", ["register_hook", "register_post_accumulate_grad_hook"])
+@pytest.mark.parametrize("together", [True, False], ids=["backward", "one example"])
+def test_hooks_on_parameters_from_before_the_run_are_refused_by_name(hook: str, together: bool) -> None:
+    model = network()
+    getattr(model[0].weight, hook)(lambda value: None)
+    private = run_of(model, data(ROWS), batch_size=ROWS, public_size=ROWS, steps=1)
+    learn = private.loss(lambda model, example: functional.cross_entropy(model(example[0]), example[1]))
+    with pytest.raises(NotSound, match=r"hook on the gradient of 0\.weight"):
+        for x, y in private.loader:
+            private.zero_grad()
+            functional.cross_entropy(private.model(x), y).backward() if together else learn((x, y))

@@ -12,6 +12,8 @@ from torch.nn import functional
 from torch.utils.data import Dataset
 
 from dalenius.errors import NotSound
+from dalenius.learn import random_state
+from dalenius.learn.batch_draws import Draws
 from dalenius.learn.dataflow.states import Writes
 from dalenius.ledger.account import Account
 
@@ -217,3 +219,40 @@ def test_a_copy_of_a_watched_model_shares_no_weak_references() -> None:
     copied = copy.deepcopy(writes)
     assert not copied and not copied.holds(tensors[0])
     assert writes and writes.holds(tensors[0])
+
+
+def test_torch_s_generator_is_put_back_after_each_loop() -> None:
+    private = run_of(network(), data(40), batch_size=8, steps=None, epochs=2)
+    before = torch.get_rng_state(), torch.initial_seed()
+    for _ in range(2):
+        for x, y in private.loader:
+            private.zero_grad()
+            functional.cross_entropy(private.model(functional.dropout(x)), y).backward()
+            private.step()
+        assert type(torch.initial_seed()) is int and torch.initial_seed() == before[1]
+        assert torch.equal(torch.get_rng_state(), before[0])
+
+
+def test_torch_s_generator_is_put_back_once_the_last_of_several_loops_has_ended() -> None:
+    left, right = (run_of(network(), data(40), steps=steps) for steps in (1, 3))
+    before = torch.get_rng_state()
+    loops = iter(left.loader), iter(right.loader)
+    for private, loop in zip((left, right), loops, strict=True):
+        x, y = next(loop)
+        private.zero_grad()
+        functional.cross_entropy(private.model(x), y).backward()
+        private.step()
+    assert not list(loops[0])
+    assert random_state.run_seed() == Draws._seed
+    loops[1].close()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_seed_that_a_loop_has_set_stays() -> None:
+    private = run_of(network(), data(40), steps=1)
+    for x, y in private.loader:
+        private.zero_grad()
+        functional.cross_entropy(private.model(x), y).backward()
+        private.step()
+        torch.manual_seed(5)
+    assert torch.initial_seed() == 5

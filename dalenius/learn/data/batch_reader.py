@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.data.padding import read_padding
 from dalenius.learn.data.row_collation import Collate, Leaves, RowCollation, joined
-from dalenius.learn.data.row_seeds import row_seed
+from dalenius.learn.data.row_seeds import READ_ALONE, row_seed
 from dalenius.learn.data.row_workers import Finish, Key, LocalReader, RowReader, RowSource, WorkerReader
 from dalenius.learn.data.tensor_rows import TensorRows
 from dalenius.learn.quiet import FAILURES, kept_generators
@@ -106,13 +106,12 @@ class BatchReader:
         """What is taken for granted of the rows, as sentences for a receipt."""
         if self._tensors is not None:
             return ()
-        alone = "reading and collating a row uses that row alone, and keeps nothing for the next"
         if self._declared is not None:
-            return (alone,)
+            return (READ_ALONE,)
         return (
             "the first row's structure, types and shapes (where pad_to gives no length) are taken as public; "
             "a row of another form is replaced by zeros",
-            alone,
+            READ_ALONE,
         )
 
     # Batches.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+READ_ALONE = "reading and collating a row uses that row alone, and keeps nothing for the next"
+"""What is taken for granted of the code that reads rows, as a sentence for a receipt."""
 SEED_BYTES = 4
 """The length of seeds, which NumPy limits."""
 

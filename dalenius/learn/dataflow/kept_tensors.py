@@ -6,8 +6,8 @@ each of them a `PrivateTensor`. Such a tensor prints, and can be read out as a p
 comparison of its values is refused, and whatever is computed from it is private as well. So an epoch's loss
 can be logged after the epoch, and cannot set the next learning rate.
 
-The values are moved out of the tensor's own memory, where zeros take their place. So functions that take
-tensors without asking them first (`torch.tensor`, DLPack) find nothing private there.
+The values are moved out of the tensor, which is empty afterwards. So functions that take tensors without
+asking them first (`torch.tensor`, DLPack) find nothing private there: no values, and no number of rows.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def guard(tensor: Tensor, runs: Runs) -> None:
         setattr(tensor, _VALUES, values)
         setattr(tensor, _RUNS, runs)
         if values.layout is torch.strided and not values.is_quantized and not values.is_nested:
-            tensor.data = torch.zeros((), dtype=values.dtype, device=values.device).expand(values.shape)
+            tensor.data = torch.empty(0, dtype=values.dtype, device=values.device)
 
 
 def _values(tensor: Tensor) -> Tensor:

@@ -344,6 +344,15 @@ class PrivateArray:
     def __hash__(self) -> int:
         refuse_steering("A look-up by", self.source)
 
+    def __reduce__(self) -> NoReturn:
+        refuse_steering("A copy in bytes of", self.source)
+
+    def __copy__(self) -> PrivateArray:
+        return self
+
+    def __deepcopy__(self, _: Any) -> PrivateArray:
+        return self
+
     def _compare(self, other: object) -> Any:
         refuse_steering("A comparison of", self.source)
 
@@ -614,6 +623,15 @@ class BatchSize(PrivateInteger):
 def whole_sizes(value: Any) -> Any:
     """Return arguments with plain ints in place of private integers, as torch's own kernels need them."""
     return _with_sizes(value, plain)
+
+
+def virtual_sizes(value: Any) -> Any:
+    """Return arguments with plain ints for private integers: sizes of a batch of `VIRTUAL` examples."""
+
+    def virtual(size: PrivateInteger) -> int:
+        return size.ratio * VIRTUAL if isinstance(size, BatchSize) else size._value
+
+    return _with_sizes(value, virtual)
 
 
 def present_sizes(value: Any, number: int) -> Any:

@@ -136,6 +136,14 @@ def outer_at(shape: tuple[int, ...], dimension: int, part: int) -> int:
 
 PLAIN_CLASSES = frozenset((Tensor, nn.Parameter))
 """Classes of tensors that nobody has extended."""
+_SPARSE_PARTS = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+"""The methods of sparse tensors that return the tensors which they consist of."""
 _WRITTEN: dict[int, StorageWeakRef] = {}
 """All memory of this process that private values were written into, by whichever run."""
 
@@ -170,6 +178,13 @@ def _tracked_objects() -> list[Any]:
             gc.freeze()
 
 
+def _sparse_storages(tensor: Tensor) -> list[Any]:
+    """Return the memory of a sparse tensor: that of its indices and that of its values."""
+    with torch._C.DisableTorchFunction():
+        parts = [getattr(tensor, name)() for name in _SPARSE_PARTS.get(tensor.layout, ())]
+        return [part.untyped_storage() for part in parts]
+
+
 class Writes:
     """Dates of in-place writes that made public memory private, by storage.
 
@@ -201,14 +216,22 @@ class Writes:
 
     def note(self, tensor: Tensor) -> None:
         """Date a write into this tensor."""
-        storage = tensor.untyped_storage()
         self.clock += 1
-        self.dates[storage._cdata] = StorageWeakRef(storage), self.clock
-        _WRITTEN[storage._cdata] = StorageWeakRef(storage)
+        with torch._C.DisableTorchFunction():
+            plain = tensor.layout is torch.strided
+            storages = [tensor.untyped_storage()] if plain else _sparse_storages(tensor)
+        for storage in storages:
+            self.dates[storage._cdata] = StorageWeakRef(storage), self.clock
+            _WRITTEN[storage._cdata] = StorageWeakRef(storage)
 
     def date(self, tensor: Tensor) -> int:
         """Return the date of the last write into the memory of a tensor, or 0."""
-        known = self.dates.get(tensor.untyped_storage()._cdata)
+        if tensor.layout is not torch.strided:
+            known_dates = [self.dates.get(storage._cdata) for storage in _sparse_storages(tensor)]
+            return max((known[1] for known in known_dates if known is not None), default=0)
+        # Not by way of other loops, whose modes may be active.
+        with torch._C.DisableTorchFunction():
+            known = self.dates.get(tensor.untyped_storage()._cdata)
         return 0 if known is None else known[1]
 
     def hold(self, tensor: Tensor, *, private: bool = True) -> None:
@@ -224,14 +247,22 @@ class Writes:
 
         Wrappers such as `nn.Parameter(x)` are other tensors on the same memory, which no function returned.
         """
-        if not self.held or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+        if not self.held:
+            return False
+        if tensor.layout is not torch.strided:
+            return any(storage._cdata in self.held for storage in _sparse_storages(tensor))
+        if is_functorch_wrapped_tensor(tensor):
             return False
         with torch._C.DisableTorchFunction():
             return tensor.untyped_storage()._cdata in self.held
 
     def has_length(self, tensor: Tensor) -> bool:
         """Return whether the memory of a tensor, which has no tag, is that of one with a private size."""
-        if not self.lengths or tensor.layout is not torch.strided or is_functorch_wrapped_tensor(tensor):
+        if not self.lengths:
+            return False
+        if tensor.layout is not torch.strided:
+            return any(storage._cdata in self.lengths for storage in _sparse_storages(tensor))
+        if is_functorch_wrapped_tensor(tensor):
             return False
         with torch._C.DisableTorchFunction():
             return tensor.untyped_storage()._cdata in self.lengths

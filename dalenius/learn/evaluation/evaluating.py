@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 
 from dalenius import noise
 from dalenius.errors import InvalidArgument
+from dalenius.learn.data.row_seeds import READ_ALONE
 from dalenius.learn.evaluation.independence import independence
 from dalenius.learn.evaluation.metrics import Counted
 from dalenius.learn.evaluation.passes import SIZE, answered, made_up, rehearse
 from dalenius.learn.evaluation.planning import BINS, SCORES, check_outputs, planned
 from dalenius.learn.evaluation.tables import GRID, Plan
 from dalenius.learn.models import Answering, Outputs, at_rest
+from dalenius.learn.quiet import SEEDS
 from dalenius.learn.rows import Rows, taken
 from dalenius.learn.whose import check_rows, check_units
 from dalenius.learn.whose import counted as rows_counted
@@ -107,7 +109,8 @@ def evaluate(
     All are counted at once and charged as one. `units` says whose each row is: of each `rows_per_unit` count.
 
     The charge covers a model that answers each row from that row alone. The receipt says whether that is
-    established by the layers of the model, or assumed (`independence`).
+    established by the layers of the model, or assumed (`independence`). That a data set reads each row by
+    itself is assumed as well.
 
     Args:
         model: A torch module, an object with `predict` or `predict_proba`, or a function.
@@ -140,7 +143,7 @@ def evaluate(
     whom = _whom(account, unit, by_unit=units is not None)
     law = _noise(plan, per_unit, whom, epsilon, delta)
     sure = numbers.confidence(confidence)
-    rows = Rows(dataset, collate=collate)
+    rows = Rows(dataset, collate=collate, seed=int(noise.uniform(SEEDS, 1)[0]))
     rows.check_labels(plan.classes)
     if units is not None:
         check_units(units, len(rows))
@@ -159,7 +162,8 @@ def evaluate(
             found = Counted(plan, tables, law, float(1 - sure))
             promised = numbers.delta(delta) if isinstance(law, Gaussian) else None
             receipt = _receipt(law, plan, asked, whom, per_unit, units is not None)
-            receipt = replace(receipt, bounds=(*receipt.bounds, apart), delta=promised)
+            reading = (f"assumed, not checked: {READ_ALONE}",) if rows.by_number else ()
+            receipt = replace(receipt, bounds=(*receipt.bounds, *reading, apart), delta=promised)
             return {metric: _release(found, metric, receipt, sure) for metric in asked}
 
         return Scores(_charged(counted, law.loss, account, by, purpose))

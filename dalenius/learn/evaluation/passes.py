@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dalenius import noise
 from dalenius.errors import InvalidArgument, NotSound
 from dalenius.learn.models import Answering, Answers
-from dalenius.learn.quiet import quiet
+from dalenius.learn.quiet import kept_generators, quiet
 from dalenius.learn.rows import Rows, taken
 
 SIZE = 64
@@ -68,7 +68,7 @@ def _turns(places: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 def _attempt(answering: Answering, rows: Rows, numbers: NDArray[np.int64]) -> Answers | None:
     """None where the pass fails: whether it does is as private as what it gives."""
-    with quiet(), np.errstate(all="ignore"):
+    with quiet(), np.errstate(all="ignore"), kept_generators(), rows.seeded(int(numbers[0])):
         try:
             found = answering(rows.inputs(numbers))
         except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.ao.quantization import FakeQuantize, MinMaxObserver
 
+from dalenius.learn.data.row_seeds import READ_ALONE
 from dalenius.learn.evaluation.evaluating import evaluate
 from dalenius.learn.evaluation.independence import ASSUMED, ESTABLISHED, PREDICTS, independence
 
@@ -198,3 +200,82 @@ def test_a_parameter_that_a_model_writes_to_is_put_back() -> None:
     x, y = 100 * torch.randn(40, 5), torch.zeros(40, dtype=torch.long)
     evaluate(model, (x, y), classes=3, metrics=["accuracy"], epsilon=1, delta=1e-6)
     assert not model.codes.any()
+
+
+class Remembering(nn.Module):
+    """Keeps its inputs in one way, and answers by them the next time."""
+
+    def __init__(self, keep: Callable[[Remembering, torch.Tensor], object]) -> None:
+        super().__init__()
+        self.keep, self.part, self.head = keep, nn.Module(), nn.Linear(5, 3)
+        self.seen: list[torch.Tensor] = []
+        self.named: dict[str, Any] = {"rows": []}
+        self.holder = Holder()
+        self.plain, self.counts = torch.zeros(64, 5), np.zeros(5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.keep(self, x)
+        return self.head(x)
+
+
+class Holder:
+    """An object of the user's."""
+
+    rows: Any = None
+
+
+KEPT: dict[str, Callable[[Remembering, torch.Tensor], object]] = {
+    "a buffer": lambda model, x: model.register_buffer("rows", x),
+    "a buffer of a part that had none": lambda model, x: model.part.register_buffer("rows", x),
+    "a parameter": lambda model, x: setattr(model.part, "rows", nn.Parameter(x, requires_grad=False)),
+    "a submodule": lambda model, x: model.part.add_module("norm", nn.BatchNorm1d(5)),
+    "an attribute": lambda model, x: setattr(model, "rows", x),
+    "a list": lambda model, x: model.seen.append(x),
+    "a list in a dictionary": lambda model, x: model.named["rows"].append(x),
+    "an object": lambda model, x: setattr(model.holder, "rows", x),
+    "a tensor in an attribute": lambda model, x: model.plain[: len(x)].copy_(x),
+    "an array": lambda model, x: np.copyto(model.counts, x.numpy().mean(0)),
+    "an attribute of a tensor": lambda model, x: setattr(model.head.weight, "rows", x),
+}
+
+
+def reachable(value: Any) -> list[Any]:
+    """Return plain values, as those of tensors, that a model of the above holds."""
+    if isinstance(value, torch.Tensor):
+        return [value.tolist(), *reachable(vars(value))]
+    if isinstance(value, np.ndarray):
+        return [value.tolist()]
+    if isinstance(value, dict):
+        return [entry for name, one in value.items() for entry in (name, *reachable(one))]
+    if isinstance(value, list):
+        return [entry for one in value for entry in reachable(one)]
+    return reachable(vars(value)) if isinstance(value, nn.Module | Holder) else [value]
+
+
+@pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
+def test_whatever_a_model_keeps_in_itself_is_taken_out_again(
+    keep: Callable[[Remembering, torch.Tensor], object],
+) -> None:
+    model = Remembering(keep)
+    before = reachable(model)
+    x, y = 100 * torch.randn(40, 5), torch.zeros(40, dtype=torch.long)
+    evaluate(model, (x, y), classes=3, epsilon=1)
+    assert reachable(model) == before
+    assert model.head(x).shape == (40, 3)
+
+
+class Listed(torch.utils.data.Dataset[tuple[np.ndarray, int]]):
+    """The rows above, one at a time."""
+
+    def __len__(self) -> int:
+        return len(ROWS)
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, int]:
+        return ROWS[number], int(LABELS[number])
+
+
+def test_that_a_data_set_reads_rows_by_themselves_is_an_assumption_on_the_receipt() -> None:
+    model = nn.Sequential(nn.Linear(5, 2))
+    assumed = f"assumed, not checked: {READ_ALONE}"
+    assert assumed in evaluate(model, Listed(), classes=2, epsilon=1).receipt.bounds
+    assert assumed not in evaluate(model, (ROWS, LABELS), classes=2, epsilon=1).receipt.bounds

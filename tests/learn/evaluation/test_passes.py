@@ -17,6 +17,7 @@ from dalenius.learn.evaluation.passes import answered, made_up, rehearse
 from dalenius.learn.models import Answering, at_rest
 from dalenius.learn.rows import Rows
 
+_numbers: Any = np.random
 X = torch.randn(150, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 Y = torch.zeros(150, dtype=torch.int64)
 
@@ -93,14 +94,16 @@ class Attending(nn.Module):
 
 
 class Counting(nn.Module):
-    """Its calls."""
+    """Its calls, where nothing puts them back."""
+
+    calls = 0
 
     def __init__(self) -> None:
         super().__init__()
-        self.head, self.calls = nn.Linear(8, 2), 0
+        self.head = nn.Linear(8, 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.calls += 1
+        Counting.calls += 1
         return self.head(x) + self.calls
 
 
@@ -206,3 +209,39 @@ def test_no_row_of_a_data_set_is_read_before_the_charge() -> None:
 
     for rows in (Broken(), []):
         dp.learn.evaluate(torch.nn.Linear(2, 2), rows, epsilon=1, classes=2)
+
+
+class Flipping(torch.utils.data.Dataset[tuple[Any, int]]):
+    """Rows that are flipped at random, by generators that all code shares."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, number: int) -> tuple[Any, int]:
+        coins = float(_numbers.rand()), float(torch.rand(()))
+        return torch.tensor([number, *coins]), number
+
+
+def test_what_is_random_in_a_row_of_a_data_set_follows_from_its_number_alone() -> None:
+    def shown(number: int, seed: int, before: int) -> list[float]:
+        seen: list[list[float]] = []
+
+        def answer(x: torch.Tensor) -> torch.Tensor:
+            seen.append([*x[0].tolist(), float(torch.rand(()))])
+            return x[:, 0]
+
+        for row in (*range(before), number):
+            passes._attempt(Answering(answer, "numbers", ()), Rows(Flipping(), seed=seed), np.array([row]))
+        return seen[-1]
+
+    assert shown(7, 1, before=0) == shown(7, 1, before=5)
+    assert shown(7, 1, before=0) != shown(7, 2, before=0)
+    assert shown(7, 1, before=0)[1:] != shown(8, 1, before=0)[1:]
+
+
+def test_the_generators_of_the_caller_stay_where_they_are() -> None:
+    before = _numbers.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    rows = Rows(Flipping(), seed=3)
+    answered(Answering(lambda x: torch.rand(len(x)), "numbers", ()), rows, 1)
+    rows.targets()
+    assert before == (_numbers.get_state()[1].tolist(), torch.get_rng_state().tolist())
