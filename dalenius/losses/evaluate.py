@@ -8,7 +8,7 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
-    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ at which sums of ε are ≤ ε is one for ε
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ whose ε is no more than this one is one for ε
     smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
 """
 
@@ -38,8 +38,10 @@ LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
 HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
-INVERSIONS, LEAST_ASKED = 12, 1e-30
-"""For how many δ the sum of ε is asked for, to answer for an ε, and the least of them."""
+INVERSIONS, LEAST_ASKED, GAINED = 16, 1e-30, 0.004
+"""For how many δ an ε is asked for, to answer for an ε, the least of them, and how close the best is found."""
+FAILED, AHEAD = 0.02, (2.0, 5.0, 20.0, 400.0)
+"""How far above an ε that of its δ may be, as a share, before smaller δ are tried, and by what they are smaller."""
 SMALLER = 1e-3, 1e-6
 """Smaller δ that are tried, as multiples of the one that is asked for."""
 LESS = 0.9, 0.5
@@ -100,32 +102,47 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
             high = min(high, _delta(whole, epsilon, proof)[1])
         if _asks(loss, low, high, LEAST_DELTA) and not is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
-        if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
-            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high))
         for share in LESS:
             if _asks(loss, low, high, LEAST_DELTA) and high > NO_MATTER and below * share > 0:
                 high = min(high, _routed_delta(loss, Fraction(below * share), proof)[1])
+        if not loss.tight or _is_wide(low, high, LEAST_DELTA):
+            high = _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high)
     return min(low, high), high
 
 
-def _inverted(loss: Composition, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
-    """Return a δ at which the ε of all releases add up to no more than this one, or `high` if it is less.
+def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
+    """Return the least δ whose ε is no more than this one, or `high` if it is less.
 
-    The logarithm of δ is halved between `low` and `high`.
+    The ε of δ is taken for a line in log δ between the ends known so far, `low` and `high` at first.
     """
-    known, beyond = high, low
-    most = 0.9 * known
-    if not beyond < most or not _added(loss, most, proof) <= epsilon:
+
+    def excess(delta: float) -> float:
+        return _epsilon(loss, Fraction(delta), proof)[1] - float(epsilon)
+
+    known, beyond = high * (1 - GAINED), low
+    if not beyond < known:
         return high
-    known = most
-    for _ in range(INVERSIONS):
-        middle = math.sqrt(known * beyond)
-        if not known > 1.005 * beyond:
+    over, under = math.inf, excess(known)
+    if under > (0 if loss.tight else FAILED * float(epsilon)):
+        # The ε of this δ is not known well: that of a smaller one may be.
+        tried = (known / share for share in AHEAD if known / share > beyond)
+        known = next((delta for delta in tried if (under := excess(delta)) <= 0), known)
+    if not under <= 0:
+        return high
+    stride = 2.0
+    for round_ in range(INVERSIONS):
+        if not known > beyond * (1 + GAINED):
             break
-        if _added(loss, middle, proof) <= epsilon:
-            known = middle
+        if over < math.inf and round_ % 3 < 2:
+            share = min(max(over / (over - under), 0.1), 0.9)
+            middle = beyond * (known / beyond) ** share
         else:
-            beyond = middle
+            middle = max(known / stride, math.sqrt(known) * math.sqrt(beyond))
+            stride = min(stride**2, FAR)
+        if (value := excess(middle)) <= 0:
+            known, under = middle, value
+        else:
+            beyond, over = middle, value
     return known
 
 

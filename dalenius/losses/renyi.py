@@ -33,6 +33,7 @@ from dalenius.losses.pure import Approximate, Pure
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import below
 from dalenius.profiles.pair import Floats
+from dalenius.profiles.rounding import U
 
 MOST_ALPHA = 10**9
 """The largest order answered."""
@@ -111,6 +112,7 @@ class RenyiProfile:
     tried: tuple[float, ...] = ()
     sighted: Callable[[float], float] | None = None
     about: Callable[[float], float] | None = None
+    largest: float = math.inf
     known: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
     seen: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
     near: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
@@ -121,12 +123,13 @@ class RenyiProfile:
         """From the moments of a loss, with the events that its parts set aside."""
         failure, rest = set_aside(loss)
         orders = tuple(sorted(set(_orders(rest))))
-        return RenyiProfile(rest.moment, failure, orders, partial(one_way, rest), about(rest))
+        top = divergences.largest(rest)
+        return RenyiProfile(rest.moment, failure, orders, partial(one_way, rest), about(rest), top)
 
     def moment(self, order: float) -> float:
         """Return the logarithmic moment of an order, which is evaluated once."""
         if order not in self.known:
-            self.known[order] = self.evaluate(order)
+            self.known[order] = min(self.evaluate(order), self._most(order))
         return self.known[order]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -178,13 +181,17 @@ class RenyiProfile:
         if self.about is None:
             return self.moment(order)
         if order not in self.near:
-            self.near[order] = self.about(order)
+            self.near[order] = min(self.about(order), self._most(order))
         return self.near[order]
+
+    def _most(self, order: float) -> float:
+        """Return the moment that the largest loss leaves."""
+        return order * self.largest * (1 + 4 * U)
 
     def _sight(self, order: float) -> float:
         """Return the exponent of an order by the first direction alone, for looking around."""
         if order not in self.seen:
-            self.seen[order] = _rough(order, (self.sighted or self.moment)(order))
+            self.seen[order] = _rough(order, min((self.sighted or self.moment)(order), self._most(order)))
         return self.seen[order]
 
     def _walk(self, cost: Callable[[float], float], near: float) -> float:

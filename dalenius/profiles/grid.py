@@ -38,6 +38,10 @@ ENOUGH = 3e-7
 ATTEMPTS = 2
 VANISHED = 1e-280
 """Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
+ROUNDED = 16
+"""Steps are powers of two to the inverse of this."""
+MOVED = 0.3
+"""How far a coarse lattice may move the sum, in its standard deviations, without a new plan."""
 WIDEST = 100.0
 """The longest step: losses that are farther apart are not told apart by any ε of interest."""
 BLIND = 1e-13
@@ -99,9 +103,13 @@ class Grid:
         step = _step(final, count, reaches, fineness)
         if step > WIDEST:
             return Unknown(), final
-        final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         meshes = [_mesh(step, reach, negligible) for reach in reaches]
         laws = [(law(pair, mesh), n) for (pair, n), mesh in zip(self.terms, meshes, strict=True)]
+        if count * step**2 * (0.125 + final.tilt / 4) > MOVED * final.deviation:
+            finer = [Sketch.of(each.estimates, each.masses, n) for each, n in laws]
+            final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
+        else:
+            final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         window = convolve(laws, final)
         return (Unknown() if window is None else Composed.of(laws, window)), final
 
@@ -167,7 +175,10 @@ def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]], finen
     gap, points = fineness
     aim = math.sqrt(gap * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
     width = final.window[1] - final.window[0]
-    return max(aim, max(sum(reach) for reach in reaches) / points, width / (2 * points - 16))
+    least = max(max(sum(reach) for reach in reaches) / points, width / (2 * points - 16))
+    # Questions next to each other are asked on one lattice: losses that repeat are split in the same way.
+    finest = math.floor(math.log2(aim) * ROUNDED) / ROUNDED
+    return 2.0 ** max(finest, math.ceil(math.log2(least) * ROUNDED) / ROUNDED)
 
 
 def _mesh(step: float, reach: tuple[float, float], negligible: float) -> Mesh:
