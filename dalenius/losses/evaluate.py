@@ -8,7 +8,7 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     set apart     bounded losses add their largest to ε, and samples that are next to never drawn their chance
                   to δ (`apart`)
-    sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
+    sums          the ε of all releases, or of a few equal parts, at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
     inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ whose ε is no more than this one is one for ε
     smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
@@ -42,10 +42,12 @@ LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
 HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
-INVERSIONS, LEAST_ASKED, GAINED = 12, 1e-30, 0.004
+INVERSIONS, LEAST_ASKED, GAINED = 12, 1e-18, 0.004
 """For how many δ an ε is asked for, to answer for an ε, the least of them, and how close the best is found."""
 FAILED, AHEAD, LEAST_AHEAD = 0.02, 0.3, 0.01
 """How far above an ε that of its δ may be, as a share, before smaller δ are tried, in what steps and how far."""
+MOST_BLOCKS = 16
+"""Up to how many equal parts of a composition are added up."""
 SMALLER = 1e-3, 1e-6
 """Smaller δ that are tried, as multiples of the one that is asked for."""
 LESS = 0.9, 0.5
@@ -90,6 +92,11 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
             high = min(high, up(_epsilon(part.rest, Fraction(left), proof)[1] + part.epsilon))
     if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_EPSILON)):
         high = min(high, _added(loss, strict, proof))
+        times = math.gcd(*(n for _, n in loss.terms))
+        if len(loss.terms) > 1 and 1 < times <= MOST_BLOCKS:
+            block = Composition(tuple((term, n // times) for term, n in loss.terms))
+            share = Fraction(floor(Fraction(strict) / times))
+            high = min(high, times * _epsilon(block, share, proof)[1] * (1 + 2 * U))
     if _asks(loss, low, high, LEAST_EPSILON) and not is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
@@ -159,10 +166,10 @@ def _lowered(excess: Callable[[float], float], low: float, high: float, fails: b
     if not under <= 0:
         return high
     for round_ in range(INVERSIONS):
-        if not known > beyond * (1 + GAINED):
+        if not known > beyond * (1 + 2 * GAINED):
             break
-        if over < math.inf and round_ % 3 < 2:
-            share = min(max(over / (over - under), 0.1), 0.9)
+        if beyond > low:
+            share = min(max(over / (over - under), 0.1), 0.9) if over < math.inf and round_ % 2 else 0.5
             middle = beyond * (known / beyond) ** share
         else:
             middle = max(known / stride, math.sqrt(known) * math.sqrt(beyond))

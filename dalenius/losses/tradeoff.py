@@ -25,7 +25,7 @@ import numpy as np
 from dalenius.losses.bound import Bound
 from dalenius.losses.evaluate import is_far
 from dalenius.losses.loss import Loss
-from dalenius.losses.renyi import RenyiProfile
+from dalenius.losses.renyi import RenyiProfile, golden
 from dalenius.losses.routes import profiles
 from dalenius.profiles.discrete import infinite_mass
 from dalenius.profiles.pair import Floats
@@ -50,6 +50,8 @@ APART, SHARE = 1e-3, 0.01
 """How far apart the two sides of a tight answer may be, and as a share."""
 KNOWN = tuple(Fraction(1, 10**k) for k in (1, 2, 3, 4, 6, 9))
 """The δ whose ε are asked for where the curve is not known well."""
+APART_LOG = math.log(10)
+"""How far from the best of these others are asked for, in logarithms."""
 
 
 def least_error(loss: Loss, fpr: Fraction) -> Bound:
@@ -69,7 +71,7 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
     ends = [_curve(ahead, back, float(fpr), reach) for ahead, back in pairs]
     low, high = (min(values) for values in zip(*ends, strict=True))
     if _is_wide(low, high):
-        low = max(low, min(_from_epsilons(loss, fpr), high))
+        low = max(low, min(_from_epsilons(loss, fpr, low), high))
     return Bound(low, high, loss.tight and not _is_wide(low, high), side="lower")
 
 
@@ -78,16 +80,25 @@ def _is_wide(low: float, high: float) -> bool:
     return not high - low <= min(APART, SHARE * high) and high > NOTHING
 
 
-def _from_epsilons(loss: Loss, fpr: Fraction) -> float:
-    """Return the greatest false-negative rate that a few (ε, δ) prove."""
-    best = 0.0
-    for delta in KNOWN:
-        epsilon = loss.epsilon(delta).upper
-        if epsilon < -LOWEST:
-            rest = 1 - float(delta) - 4 * U
-            proved = rest - math.exp(epsilon) * float(fpr), math.exp(-epsilon) * (rest - float(fpr))
-            best = max(best, *proved)
-    return max(0.0, best * (1 - 64 * U) - 64 * U)
+def _from_epsilons(loss: Loss, fpr: Fraction, known: float) -> float:
+    """Return the greatest false-negative rate that a few (ε, δ) prove, with more of them where it is not `known`."""
+    proved = {math.log(delta): _proved(loss, fpr, float(delta)) for delta in KNOWN}
+    best = max(proved, key=lambda log: proved[log])
+    if proved[best] > known:
+        least = golden(
+            lambda log: -_proved(loss, fpr, math.exp(log)), best - APART_LOG, min(best + APART_LOG, -0.1), rounds=8
+        )
+        proved[least] = _proved(loss, fpr, math.exp(least))
+    return max(0.0, max(proved.values()) * (1 - 64 * U) - 64 * U)
+
+
+def _proved(loss: Loss, fpr: Fraction, delta: float) -> float:
+    """Return the false-negative rate that the ε of one δ proves."""
+    epsilon = loss.epsilon(Fraction(delta)).upper
+    if not epsilon < -LOWEST:
+        return 0.0
+    rest = 1 - delta - 4 * U
+    return max(rest - math.exp(epsilon) * float(fpr), math.exp(-epsilon) * (rest - float(fpr)))
 
 
 def _end(loss: Loss, fpr: Fraction) -> Bound:

@@ -18,6 +18,8 @@ from dalenius.profiles.pair import Floats
 from dalenius.profiles.profile import Profile, sample, sketch
 from dalenius.profiles.rounding import TINY, U, ceiling, floor
 
+NEAR = 1e-12
+"""How far below the ε of a δ is looked, as a share, for one of a δ that differs by rounding."""
 Read = Callable[[Profile, Floats], tuple[Floats, Floats]]
 """Encloses a profile at every ε of an array."""
 
@@ -55,10 +57,17 @@ class LeakingProfile:
         """Enclose the least ε ≥ 0 with δ(ε) ≤ delta, by what is left of delta for the rest."""
         least = self._left(delta, self.leak[1])
         most = self._left(math.nextafter(delta, 2.0), self.leak[0])
-        return (
-            self.rest.epsilon(ceiling(most))[0] if most >= 0 else math.inf,
-            self.rest.epsilon(floor(least))[1] if least >= 0 else math.inf,
-        )
+        if most < 0:
+            return math.inf, math.inf
+        low, high = self.rest.epsilon(floor(least)) if least >= 0 else (math.inf, math.inf)
+        if low > 0 and ceiling(most) > math.nextafter(max(floor(least), 0.0), 2.0):
+            # An ε with more than this δ is below the answer, as is that of a larger δ.
+            near = low * (1 - NEAR)
+            low = near if near < math.inf and self.rest.delta(near)[0] > most else self._from(most)
+        return low, high
+
+    def _from(self, delta: Fraction) -> float:
+        return self.rest.epsilon(ceiling(delta))[0]
 
     def _left(self, delta: float, leak: Fraction) -> Fraction:
         return (Fraction(delta) - leak) / (1 - leak) if leak < 1 else Fraction(delta) - 1
