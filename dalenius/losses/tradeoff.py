@@ -68,7 +68,7 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
     level = 1e-6 if fpr > LARGE else float(fpr) / 100
     reach = math.inf if is_far(loss) else RenyiProfile.of(loss).reach(level)
     pairs = {(both[0], both[-1]), (both[-1], both[0])}
-    ends = [_curve(ahead, back, float(fpr), reach) for ahead, back in pairs]
+    ends = [_curve(ahead, back, float(fpr), reach, tight=loss.tight) for ahead, back in pairs]
     low, high = (min(values) for values in zip(*ends, strict=True))
     if _is_wide(low, high):
         low = max(low, min(_from_epsilons(loss, fpr, low), high))
@@ -118,14 +118,19 @@ Grid = tuple[Floats, Floats, Floats]
 """Real ε in increasing order, and an enclosure of δ there."""
 
 
-def _curve(ahead: Profile, back: Profile, fpr: float, reach: float) -> tuple[float, float]:
-    """Enclose f(fpr) for one direction: `ahead` is its profile, `back` that of the reverse.
+def _curve(ahead: Profile, back: Profile, fpr: float, reach: float, *, tight: bool) -> tuple[float, float]:
+    """Enclose f(fpr) for one direction.
 
-    At an ε of `reach` test errors are next to nothing.
+    Args:
+        ahead: Its profile.
+        back: That of the reverse.
+        fpr: The false-positive rate, in (0, 1).
+        reach: An ε at which test errors are next to nothing.
+        tight: Whether the sides meet. Otherwise knots are laid for the lower side alone, δ being about its upper end.
     """
     grid = _first(ahead, back, max(-reach, LOWEST), min(reach, -math.log(fpr)))
     for _ in range(LOOKS):
-        low, high = _lines(grid, fpr)
+        low, high = _lines(grid if tight else (grid[0], grid[2], grid[2]), fpr)
         best, tops = float(low.max()), _tops(grid, low, high, fpr)
         open_ = np.flatnonzero(tops > best + max(CLOSE, CLOSE * best))
         if not len(open_):
