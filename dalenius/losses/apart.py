@@ -2,12 +2,13 @@
 
 Two theorems, for a composition of some releases with the others, which are (ε, δ)-private in all directions:
 
-    bounded   releases whose losses add up to at most b make it (ε + b, δ)-private, as e^{ε + b}Q ≥ e^ε·Q′ for
-              the Q′ that they would have if they were the same under both (basic composition).
-    rare      releases on Poisson samples, any of which has the unit with probability f = 1 − Π(1 − qᵢ), make it
-              (ε − log(1 − f), f + δ)-private. With (P, Q) the pair of the others, and M that of these with the
-              unit, N without it, M = (1 − f)N + f·M₁: for removing the unit, H_{M×P‖N×Q}(ε) ≤ (1 − f)·H_{P‖Q}(ε)
-              + f by joint convexity; for adding, H_{N×P‖M×Q}(ε) ≤ H_{P‖Q}(ε + log(1 − f)), as M×Q ≥ (1 − f)·N×Q.
+    bounded   releases whose losses add up to at most b make all of them (ε + b, δ)-private (basic
+              composition).
+    rare      releases on Poisson samples, any of which has the unit with probability f = 1 − Π(1 − qᵢ), make
+              all of them (ε − log(1 − f), f + δ)-private. With (P, Q) the pair of the others, N the law of
+              these without the unit, and M = (1 − f)N + f·M₁ that with it: for removing the unit, by joint
+              convexity, H(M×P‖N×Q)(ε) ≤ (1 − f)·H(P‖Q)(ε) + f; for adding it, as M×Q ≥ (1 − f)·N×Q,
+              H(N×P‖M×Q)(ε) ≤ H(P‖Q)(ε + log(1 − f)).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def upper(loss: Loss, alpha: Fraction) -> float:
 
 
 def largest(loss: Loss) -> float:
-    """Return the largest loss in either direction, rounded up; infinite where an outcome is, or none is known."""
+    """Return the largest loss in either direction, rounded up; infinite where it is not known."""
     directions = loss.directions()
     return math.inf if directions is None else max(map(_largest, directions))
 

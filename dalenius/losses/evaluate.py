@@ -8,7 +8,7 @@ so that where the first answer is not narrow, others are asked, and the least up
                   ones without the unit: post-processing, so that it costs no more
     set apart     bounded losses add their largest to ε, and samples that are next to never drawn their chance
                   to δ (`apart`)
-    sums          the ε of all releases, or of a few equal parts, at equal shares of δ add up (Dwork and Lei 2009)
+    sums          the ε of all releases, or of equal parts, at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
     inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ whose ε is no more than this one is one for ε
     smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
@@ -43,9 +43,9 @@ LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
 INVERSIONS, LEAST_ASKED, GAINED = 12, 1e-18, 0.004
-"""For how many δ an ε is asked for, to answer for an ε, the least of them, and how close the best is found."""
+"""For how many δ an ε is asked for, to answer for an ε, the least of them, and how close it is found."""
 FAILED, AHEAD, LEAST_AHEAD = 0.02, 0.3, 0.01
-"""How far above an ε that of its δ may be, as a share, before smaller δ are tried, in what steps and how far."""
+"""From how far above an ε, as a share, smaller δ are tried; in what steps, and how far."""
 MOST_BLOCKS = 16
 """Up to how many equal parts of a composition are added up."""
 SMALLER = 1e-3, 1e-6
@@ -95,8 +95,8 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
         times = math.gcd(*(n for _, n in loss.terms))
         if len(loss.terms) > 1 and 1 < times <= MOST_BLOCKS:
             block = Composition(tuple((term, n // times) for term, n in loss.terms))
-            share = Fraction(floor(Fraction(strict) / times))
-            high = min(high, times * _epsilon(block, share, proof)[1] * (1 + 2 * U))
+            equal = Fraction(floor(Fraction(strict) / times))
+            high = min(high, times * _epsilon(block, equal, proof)[1] * (1 + 2 * U))
     if _asks(loss, low, high, LEAST_EPSILON) and not is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
@@ -115,7 +115,9 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
         if _asks(loss, low, high, LEAST_DELTA) and (whole := unsampled(loss)) is not None:
             high = min(high, _delta(whole, epsilon, proof)[1])
         for part in set_apart(loss, below, high):
-            if (left := down(below - part.epsilon)) >= 0 and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
+            if (left := down(below - part.epsilon)) >= 0 and (
+                not loss.tight or _is_wide(low, high, LEAST_DELTA)
+            ):
                 high = min(high, up(_delta(part.rest, Fraction(left), proof)[1] + part.delta))
         if _asks(loss, low, high, LEAST_DELTA) and not is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])

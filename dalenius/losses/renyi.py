@@ -258,7 +258,7 @@ class RenyiProfile:
         """
         start = min([*COARSE, *(t for t in self.tried if t > 0)], key=cost)
         log = lowest(lambda x: cost(start * 2.0**x))
-        near = start * 2.0**log
+        near = start * math.exp2(log)
         # Some moments are known best at whole orders.
         return min((start, near, max(math.floor(near), start / 16), math.ceil(near)), key=cost)
 
@@ -357,8 +357,8 @@ class Interpolated:
 def _along(moment: Interpolated, size: int, order: float) -> float:
     """Return about what `chained` bounds."""
     last = size * (1 + order)
-    steps = np.arange(size)
-    return order * float(np.sum(last / (last - steps) * moment.at(last - steps - 1)))
+    steps = np.arange(size, dtype=np.float64)
+    return order * float(np.sum(last / (last - steps) * moment.at(np.asarray(last - steps - 1))))
 
 
 def one_way(loss: Loss, order: float) -> float:

@@ -80,7 +80,7 @@ def leak(pair: Pair) -> Fraction:
 
 
 def _together(leaks: list[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
-    """Enclose the chance that any of many releases leaks, 1 − Π(1 − fᵢ): exactly where it is a short number."""
+    """Enclose the chance that any release leaks, 1 − Π(1 − fᵢ): exactly where it is a short number."""
     if sum(n * chance.denominator.bit_length() for chance, n in leaks) <= MOST_DIGITS:
         exact = 1 - math.prod(((1 - chance) ** n for chance, n in leaks), start=Fraction(1))
         return exact, exact

@@ -81,12 +81,19 @@ def _is_wide(low: float, high: float) -> bool:
 
 
 def _from_epsilons(loss: Loss, fpr: Fraction, known: float) -> float:
-    """Return the greatest false-negative rate that a few (ε, δ) prove, with more of them where it is not `known`."""
-    proved = {math.log(delta): _proved(loss, fpr, float(delta)) for delta in KNOWN}
+    """Return the greatest false-negative rate that a few (ε, δ) prove, of more than is `known`."""
+    # As ε is at least 0, a large δ proves nothing more.
+    worth = [float(delta) for delta in KNOWN if 1 - delta - fpr > known]
+    proved = {math.log(delta): _proved(loss, fpr, delta) for delta in worth}
+    if not proved:
+        return 0.0
     best = max(proved, key=lambda log: proved[log])
     if proved[best] > known:
         least = golden(
-            lambda log: -_proved(loss, fpr, math.exp(log)), best - APART_LOG, min(best + APART_LOG, -0.1), rounds=8
+            lambda log: -_proved(loss, fpr, math.exp(log)),
+            best - APART_LOG,
+            min(best + APART_LOG, -0.1),
+            rounds=8,
         )
         proved[least] = _proved(loss, fpr, math.exp(least))
     return max(0.0, max(proved.values()) * (1 - 64 * U) - 64 * U)
@@ -106,9 +113,10 @@ def _end(loss: Loss, fpr: Fraction) -> Bound:
     if fpr == 1:
         return Bound(0.0, 0.0, loss.tight, side="lower")
     directions = loss.directions()
+    caught = [max(ends) for ends in zip(*map(infinite_mass, directions or ()), strict=True)] or [0.0, 1.0]
     if directions is None or not loss.tight:
-        return Bound(max(0.0, down(1 - loss.delta(700).upper)), 1.0, False, side="lower")
-    caught = [max(ends) for ends in zip(*map(infinite_mass, directions), strict=True)]
+        most = caught[1] if caught[1] <= NOTHING else min(caught[1], loss.delta(700).upper)
+        return Bound(max(0.0, down(1 - most)), 1.0, False, side="lower")
     return Bound(max(0.0, down(1 - caught[1])), min(1.0, up(1 - caught[0])), True, side="lower")
 
 
@@ -126,7 +134,7 @@ def _curve(ahead: Profile, back: Profile, fpr: float, reach: float, *, tight: bo
         back: That of the reverse.
         fpr: The false-positive rate, in (0, 1).
         reach: An ε at which test errors are next to nothing.
-        tight: Whether the sides meet. Otherwise knots are laid for the lower side alone, δ being about its upper end.
+        tight: Whether the sides meet. Otherwise knots are laid for the lower side alone.
     """
     grid = _first(ahead, back, max(-reach, LOWEST), min(reach, -math.log(fpr)))
     for _ in range(LOOKS):

@@ -11,7 +11,7 @@ from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.inverse import invert
 
 FAR, TERMS = 100, 20
-"""From where on erfc is taken from its series far out, whose terms fall by half the square of this at first."""
+"""From where on erfc is taken from its series far out, and how many terms of it are added."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,10 @@ class GaussianProfile:
 
 
 def scaled_erfc(x: arb) -> arb:
-    """Enclose e^(x²)·erfc x = Σ (−1)ⁿ (2n−1)!!/(2x²)ⁿ / (x√π), which is nearer than its first term left out."""
+    """Enclose e^(x²)·erfc x for x > 0: the series is nearer than its first term left out.
+
+    It is Σ (−1)ⁿ (2n−1)!!/(2x²)ⁿ / (x√π).
+    """
     term, total, inverse = arb(1), arb(0), 1 / (2 * x * x)
     for n in range(TERMS):
         total += term

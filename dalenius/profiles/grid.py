@@ -183,7 +183,7 @@ def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]], finen
 
 def _rounded(value: float, share: float) -> float:
     """Return the power of two to a multiple of `share` at or below a positive number."""
-    return 2.0 ** (math.floor(math.log2(value) / share) * share)
+    return math.exp2(math.floor(math.log2(value) / share) * share)
 
 
 @lru_cache(maxsize=16)

@@ -107,6 +107,7 @@ def test_a_guess_that_gains_nothing_is_said_so() -> None:
     text = str(Laplace(10**12).meaning())
     assert "at most 50% of the time, not 50%" not in text
 
+
 INVERSE: dict[str, tuple[Loss, float]] = {
     "many samples on a coarse lattice": (
         Skellam(Fraction("384.5")).poisson(Fraction(131, 400)) * 248_509_214
@@ -122,7 +123,10 @@ INVERSE: dict[str, tuple[Loss, float]] = {
         * 6,
         0.1942,
     ),
-    "shifts too far for a lattice": (Gaussian(Fraction("0.0004514")).poisson(Fraction(851, 250_000)) * 4, 0.01235),
+    "shifts too far for a lattice": (
+        Gaussian(Fraction("0.0004514")).poisson(Fraction(851, 250_000)) * 4,
+        0.01235,
+    ),
     "a contour that fails": (
         Skellam(Fraction("163.7"), relation="zero_out")
         + Pure(Fraction("0.00003715"), relation="zero_out").poisson(Fraction(2463, 5_000_000)) * 9
@@ -184,12 +188,17 @@ def test_ten_times_the_releases_cost_no_more_than_ten_times_one_tenth() -> None:
         + Skellam(Fraction("741.6"), relation="zero_out") * 5
         + Renyi(Fraction("423.2"), epsilon=Fraction("0.7677"), relation="zero_out").group(2)
     )
-    assert (loss * 10).epsilon(Fraction("0.3744")).upper <= 10 * loss.epsilon(Fraction("0.03744")).upper * (1 + 1e-12)
+    assert (loss * 10).epsilon(Fraction("0.3744")).upper <= 10 * loss.epsilon(Fraction("0.03744")).upper * (
+        1 + 1e-12
+    )
 
 
 def test_a_trade_off_curve_is_no_lower_than_what_an_epsilon_proves() -> None:
     loss = (
-        PrivacyLossDistribution([Fraction("0.01364"), Fraction("-0.001364")], [Fraction(2, 5), Fraction(3, 5)]) * 7
+        PrivacyLossDistribution(
+            [Fraction("0.01364"), Fraction("-0.001364")], [Fraction(2, 5), Fraction(3, 5)]
+        )
+        * 7
         + ZeroConcentrated(Fraction("1.101e-6"))
         + TradeoffCurve([0, 0.2, 1], [1, 0.264, 0]).poisson(Fraction(1797, 50_000)) * 3
     )
