@@ -40,7 +40,7 @@ ATTEMPTS = 2
 VANISHED = 1e-280
 """Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
 ROUNDED, NEGLIGIBLE = 1 / 16, 8.0
-"""Steps, how far lattices reach, and what is negligible are powers of two to multiples of these."""
+"""Steps, and what is negligible, are powers of two to multiples of these."""
 MOVED = 0.3
 """How far a coarse lattice may move the sum, in its standard deviations, without a new plan."""
 WIDEST = 100.0
@@ -176,14 +176,18 @@ def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]], finen
     gap, points = fineness
     aim = math.sqrt(gap * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
     width = final.window[1] - final.window[0]
-    least = max(max(sum(reach) for reach in reaches) / points, width / (2 * points - 16))
+    least = max(width, 1e-300) / (2 * points - 16)
     # Questions next to each other are asked on one lattice: losses that repeat are split in the same way.
-    return max(_rounded(aim, ROUNDED), 1 / _rounded(1 / least, ROUNDED))
+    return max(
+        _rounded(aim, ROUNDED),
+        max(map(sum, reaches)) / points,
+        1 / _rounded(1 / least, ROUNDED) if least < math.inf else least,
+    )
 
 
 def _rounded(value: float, share: float) -> float:
-    """Return the power of two to a multiple of `share` at or below a positive number."""
-    return math.exp2(math.floor(math.log2(value) / share) * share)
+    """Return the power of two to a multiple of `share` at or below a positive number; 0 and infinity stay."""
+    return math.exp2(math.floor(math.log2(value) / share) * share) if 0 < value < math.inf else value
 
 
 @lru_cache(maxsize=16)
@@ -193,5 +197,5 @@ def _law(pair: Pair, mesh: Mesh) -> Lattice:
 
 
 def _mesh(step: float, reach: tuple[float, float], negligible: float) -> Mesh:
-    left, right = (max(2, math.ceil(1 / _rounded(1 / r, ROUNDED) / step) + 1) for r in reach)
+    left, right = (max(2, math.ceil(r / step) + 1) for r in reach)
     return Mesh(math.expm1(step), left, right, negligible)

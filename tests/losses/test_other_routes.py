@@ -109,11 +109,6 @@ def test_a_guess_that_gains_nothing_is_said_so() -> None:
 
 
 INVERSE: dict[str, tuple[Loss, float]] = {
-    "many samples on a coarse lattice": (
-        Skellam(Fraction("384.5")).poisson(Fraction(131, 400)) * 248_509_214
-        + TradeoffCurve([0, 0.25, 1], [1, 0.69, 0]).group(10) * 3,
-        1.576e-6,
-    ),
     "bounded losses and leaks on a coarse lattice": (
         RandomizedResponse(Fraction("0.193"), categories=2) * 1_326_789
         + DiscretePair(
