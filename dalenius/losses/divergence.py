@@ -30,13 +30,18 @@ def upper(loss: Loss, alpha: Fraction) -> float:
     """D_α of every mechanism that meets the description is at most this."""
     directions = loss.directions()
     from_pairs = math.inf if directions is None else max(_sum(worst, alpha)[1] for worst in directions)
-    if directions is not None:
-        # No divergence exceeds the largest loss.
-        from_pairs = min(from_pairs, max(map(_largest, directions)))
+    # No divergence exceeds the largest loss.
+    from_pairs = min(from_pairs, largest(loss))
     if directions is not None and loss.tight:
         return from_pairs
     order = max(ceiling(alpha - 1), NEAR_ONE)
     return min(from_pairs, loss.moment(order) / order * (1 + 4 * U))
+
+
+def largest(loss: Loss) -> float:
+    """Return the largest loss in either direction, rounded up; infinite where it is not known."""
+    directions = loss.directions()
+    return math.inf if directions is None else max(map(_largest, directions))
 
 
 def _largest(worst: Worst) -> float:

@@ -6,18 +6,22 @@ so that where the first answer is not narrow, others are asked, and the least up
 
     no sampling   a release on a Poisson sample is the release on all, with some outputs replaced by fresh
                   ones without the unit: post-processing, so that it costs no more
-    sums          the ε of all releases at equal shares of δ add up (Dwork and Lei 2009)
+    set apart     bounded losses add their largest to ε, and samples that are next to never drawn their chance
+                  to δ (`apart`)
+    sums          the ε of all releases, or of equal parts, at equal shares of δ add up (Dwork and Lei 2009)
     moments       Rényi divergences hold of every loss (`renyi`)
-    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ at which sums of ε are ≤ ε is one for ε
+    inversion     an ε with δ(ε) ≤ δ is an answer for δ, and a δ whose ε is no more than this one is one for ε
     smaller δ, ε  what holds at a smaller δ holds at this one, and likewise for ε
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
+from dalenius.losses.apart import set_apart
 from dalenius.losses.bound import Bound
 from dalenius.losses.composition import Composition, compose
 from dalenius.losses.loss import Loss
@@ -28,7 +32,7 @@ from dalenius.profiles.discrete import Capped, infinite_mass, largest_sum
 from dalenius.profiles.gaussian_pairs import MixturePair
 from dalenius.profiles.mixture_profile import MixtureProfile
 from dalenius.profiles.profile import Profile
-from dalenius.profiles.rounding import U, ceiling, floor
+from dalenius.profiles.rounding import U, ceiling, down, floor, up
 
 FAR = 1e150
 """From here on δ is not followed: its value there bounds what comes after."""
@@ -38,8 +42,12 @@ LEAST_EPSILON, LEAST_DELTA = 1e-9, 1e-290
 """Below these it does not matter how far apart they are."""
 HALVINGS = 8
 """How often the enclosure of an ε is halved at most."""
-INVERSIONS, LEAST_ASKED = 12, 1e-30
-"""For how many δ the sum of ε is asked for, to answer for an ε, and the least of them."""
+INVERSIONS, LEAST_ASKED, GAINED = 12, 1e-18, 0.004
+"""For how many δ an ε is asked for, to answer for an ε, the least of them, and how close it is found."""
+FAILED, AHEAD, LEAST_AHEAD = 0.02, 0.3, 0.01
+"""From how far above an ε, as a share, smaller δ are tried; in what steps, and how far."""
+MOST_BLOCKS = 16
+"""Up to how many equal parts of a composition are added up."""
 SMALLER = 1e-3, 1e-6
 """Smaller δ that are tried, as multiples of the one that is asked for."""
 LESS = 0.9, 0.5
@@ -79,8 +87,16 @@ def _epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, float]:
         return min(low, high), high
     if _asks(loss, low, high, LEAST_EPSILON) and (whole := unsampled(loss)) is not None:
         high = min(high, _epsilon(whole, delta, proof)[1])
+    for part in set_apart(loss, high, strict):
+        if (left := down(strict - part.delta)) > 0 and (not loss.tight or _is_wide(low, high, LEAST_EPSILON)):
+            high = min(high, up(_epsilon(part.rest, Fraction(left), proof)[1] + part.epsilon))
     if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_EPSILON)):
         high = min(high, _added(loss, strict, proof))
+        times = math.gcd(*(n for _, n in loss.terms))
+        if len(loss.terms) > 1 and 1 < times <= MOST_BLOCKS:
+            block = Composition(tuple((term, n // times) for term, n in loss.terms))
+            equal = Fraction(floor(Fraction(strict) / times))
+            high = min(high, times * _epsilon(block, equal, proof)[1] * (1 + 2 * U))
     if _asks(loss, low, high, LEAST_EPSILON) and not is_far(loss):
         high = min(high, RenyiProfile.of(loss).epsilon(strict)[1])
     if _asks(loss, low, high, LEAST_EPSILON) and 0 < high < math.inf:
@@ -98,34 +114,72 @@ def _delta(loss: Loss, epsilon: Fraction, proof: bool) -> tuple[float, float]:
         below = min(floor(epsilon), FAR)
         if _asks(loss, low, high, LEAST_DELTA) and (whole := unsampled(loss)) is not None:
             high = min(high, _delta(whole, epsilon, proof)[1])
+        for part in set_apart(loss, below, high):
+            if (left := down(below - part.epsilon)) >= 0 and (
+                not loss.tight or _is_wide(low, high, LEAST_DELTA)
+            ):
+                high = min(high, up(_delta(part.rest, Fraction(left), proof)[1] + part.delta))
         if _asks(loss, low, high, LEAST_DELTA) and not is_far(loss):
             high = min(high, RenyiProfile.of(loss).delta(below)[1])
-        if isinstance(loss, Composition) and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
-            high = min(high, _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high))
         for share in LESS:
             if _asks(loss, low, high, LEAST_DELTA) and high > NO_MATTER and below * share > 0:
                 high = min(high, _routed_delta(loss, Fraction(below * share), proof)[1])
+        if epsilon > 0 and (not loss.tight or _is_wide(low, high, LEAST_DELTA)):
+            high = _inverted(loss, epsilon, proof, max(low, LEAST_ASKED), high)
     return min(low, high), high
 
 
-def _inverted(loss: Composition, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
-    """Return a δ at which the ε of all releases add up to no more than this one, or `high` if it is less.
+def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float, high: float) -> float:
+    """Return the least δ whose ε is no more than this one by a route of its own, or `high` if it is less.
 
-    The logarithm of δ is halved between `low` and `high`.
+    Other routes answer for δ as they do for ε.
     """
-    known, beyond = high, low
-    most = 0.9 * known
-    if not beyond < most or not _added(loss, most, proof) <= epsilon:
+    routes: list[Callable[[float], float]] = [
+        lambda delta: _routed_epsilon(loss, Fraction(delta), proof)[1] - float(epsilon)
+    ]
+    if isinstance(loss, Composition):
+        routes.append(lambda delta: _added(loss, delta, proof) - float(epsilon))
+    for excess in routes:
+        high = _lowered(excess, low, high, loss.tight, FAILED * float(epsilon))
+    return high
+
+
+def _lowered(excess: Callable[[float], float], low: float, high: float, fails: bool, far: float) -> float:
+    """Return the least δ from `low` to `high` with excess(δ) ≤ 0, or `high` where it is next to that.
+
+    The excess is taken for a line in log δ between the ends known so far.
+
+    Args:
+        excess: By how much the ε of a δ is above the one that is asked for.
+        low: A δ below the answer.
+        high: A δ that is known to be enough.
+        fails: Whether smaller δ are tried where the first is not enough.
+        far: From which excess on they are tried anyhow, as the ε of that δ may not be known well.
+    """
+    known, beyond, over, stride = high * (1 - GAINED), low, math.inf, 2.0
+    if not beyond < known:
         return high
-    known = most
-    for _ in range(INVERSIONS):
-        middle = math.sqrt(known * beyond)
-        if not known > 1.005 * beyond:
+    under = excess(known)
+    if under > (0.0 if fails else far):
+        beyond, tried = max(low, known * LEAST_AHEAD), known
+        while under > 0 and (tried := tried * AHEAD) > beyond:
+            under = excess(tried)
+        known, beyond = tried, low
+    if not under <= 0:
+        return high
+    for round_ in range(INVERSIONS):
+        if not known > beyond * (1 + 2 * GAINED):
             break
-        if _added(loss, middle, proof) <= epsilon:
-            known = middle
+        if beyond > low:
+            share = min(max(over / (over - under), 0.1), 0.9) if over < math.inf and round_ % 2 else 0.5
+            middle = beyond * (known / beyond) ** share
         else:
-            beyond = middle
+            middle = max(known / stride, math.sqrt(known) * math.sqrt(beyond))
+            stride = min(stride**2, FAR)
+        if (value := excess(middle)) <= 0:
+            known, under = middle, value
+        else:
+            beyond, over = middle, value
     return known
 
 

@@ -49,7 +49,8 @@ class Loose:
         """Enclose δ at every ε of an increasing array."""
         known = self._known(epsilon, sample)
         rows = zip(epsilon.tolist(), known.tolist(), strict=True)
-        return self._least(epsilon, sample), np.array([self.moments.least_delta(*row) for row in rows])
+        # From below a rough answer will do, as nothing but its width depends on it.
+        return self._least(epsilon, sketch), np.array([self.moments.least_delta(*row) for row in rows])
 
     def sketch(self, epsilon: Floats) -> tuple[Floats, Floats]:
         """Enclose δ at every ε of an increasing array, for curves."""

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -27,12 +27,13 @@ from dalenius.losses import concentration
 from dalenius.losses import divergence as divergences
 from dalenius.losses.bound import Bound
 from dalenius.losses.composition import Composition, compose
-from dalenius.losses.group import Group, chained
+from dalenius.losses.group import MOST_TERMS, Group, chained
 from dalenius.losses.loss import Loss
 from dalenius.losses.pure import Approximate, Pure
 from dalenius.profiles.balls import BITS, ball, upper
 from dalenius.profiles.enclosure import below
 from dalenius.profiles.pair import Floats
+from dalenius.profiles.rounding import U
 
 MOST_ALPHA = 10**9
 """The largest order answered."""
@@ -50,6 +51,16 @@ HOPE = 0.75
 """Where an order within a factor of √2 of the best proves so much less, no order proves more."""
 FINE = 4
 """How many orders are tried for each doubling next to the best of these, where many ε share them."""
+FEW = 8
+"""In groups smaller than this the moments of one unit are added up as they are."""
+STEEP = 0.5
+"""By how much a divergence may grow between two of these orders before it is not drawn but evaluated."""
+LEAST_STEP = 0.125
+"""The last step, in doublings, in which orders are looked at before the best is read off a parabola."""
+PARABOLAS = 4
+"""How many parabolas are laid through the three best orders at most."""
+FLAT = 1e-7
+"""How close to its parabola a function is known to be smooth, as a share."""
 
 
 @runtime_checkable
@@ -100,26 +111,31 @@ class RenyiProfile:
     failure: float = 0.0
     tried: tuple[float, ...] = ()
     sighted: Callable[[float], float] | None = None
+    about: Callable[[float], float] | None = None
+    largest: float = math.inf
     known: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
     seen: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
+    near: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
+    @lru_cache(maxsize=512)
     def of(loss: Loss) -> RenyiProfile:
         """From the moments of a loss, with the events that its parts set aside."""
         failure, rest = set_aside(loss)
         orders = tuple(sorted(set(_orders(rest))))
-        return RenyiProfile(rest.moment, failure, orders, partial(one_way, rest))
+        top = divergences.largest(rest)
+        return RenyiProfile(rest.moment, failure, orders, partial(one_way, rest), about(rest), top)
 
     def moment(self, order: float) -> float:
         """Return the logarithmic moment of an order, which is evaluated once."""
         if order not in self.known:
-            self.known[order] = self.evaluate(order)
+            self.known[order] = min(self.evaluate(order), self._most(order))
         return self.known[order]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Enclose δ(ε)."""
         least = float(below(np.array([epsilon]))[0][0])
-        best = self._best(lambda t: _rough(t, self.moment(t)) - t * epsilon)
+        best = self._best(lambda t: _rough(t, self._about(t)) - t * epsilon)
         bound = self._at(best, epsilon)
         for _ in range(ROUNDS):
             if not self.failure < bound:
@@ -157,13 +173,25 @@ class RenyiProfile:
         return min(known, self.epsilon(delta)[1])
 
     def _needed(self, need: float, order: float) -> float:
-        """Return the ε that an order proves for a δ of e^−need."""
-        return (_rough(order, self.moment(order)) + need) / order
+        """Return about the ε that an order proves for a δ of e^−need."""
+        return (_rough(order, self._about(order)) + need) / order
+
+    def _about(self, order: float) -> float:
+        """Return about the logarithmic moment of an order, for looking around."""
+        if self.about is None:
+            return self.moment(order)
+        if order not in self.near:
+            self.near[order] = min(self.about(order), self._most(order))
+        return self.near[order]
+
+    def _most(self, order: float) -> float:
+        """Return the moment that the largest loss leaves."""
+        return order * self.largest * (1 + 4 * U)
 
     def _sight(self, order: float) -> float:
         """Return the exponent of an order by the first direction alone, for looking around."""
         if order not in self.seen:
-            self.seen[order] = _rough(order, (self.sighted or self.moment)(order))
+            self.seen[order] = _rough(order, min((self.sighted or self.moment)(order), self._most(order)))
         return self.seen[order]
 
     def _walk(self, cost: Callable[[float], float], near: float) -> float:
@@ -219,16 +247,118 @@ class RenyiProfile:
         with workprec(BITS):
             left = (ball(delta) - ball(self.failure)) / (1 - ball(self.failure))
             need = float((1 / left).log())
-            best = self._best(lambda t: (_rough(t, self.moment(t)) + need) / t)
+            best = self._best(partial(self._needed, need))
             bound = upper((_exponent(best, self.moment(best)) - left.log()) / ball(best))
         return (0.0, max(bound, 0.0) if not math.isnan(bound) else math.inf)
 
     def _best(self, cost: Callable[[float], float]) -> float:
-        """The order of least cost: among powers of two and those named, then by golden section."""
-        named = [t for t in self.tried if t > 0]
-        start = min([*COARSE, *named], key=cost)
-        near = min(golden(lambda x: cost(math.exp(x)), math.log(start) - 1.5, math.log(start) + 1.5), 700.0)
-        return min((start, math.exp(near)), key=cost)
+        """Return the order of least cost: by powers of two and those named, then by ever smaller steps.
+
+        The steps are the same for every question, so that these share the moments that they look at.
+        """
+        start = min([*COARSE, *(t for t in self.tried if t > 0)], key=cost)
+        log = lowest(lambda x: cost(start * 2.0**x))
+        near = start * math.exp2(log)
+        # Some moments are known best at whole orders.
+        return min((start, near, max(math.floor(near), start / 16), math.ceil(near)), key=cost)
+
+
+def lowest(cost: Callable[[float], float]) -> float:
+    """Return near which number from −4 to 4 a function with one minimum there is least.
+
+    In steps that are halved, then by parabolas; where these do not fit, as beside a jump, by golden section.
+    """
+    known: dict[float, float] = {}
+
+    def at(x: float) -> float:
+        if x not in known:
+            known[x] = cost(x)
+        return known[x]
+
+    best, step = 0.0, 1.0
+    while step >= LEAST_STEP:
+        for way in (-step, step):
+            while abs(best + way) <= 4 and at(best + way) < at(best):
+                best += way
+        step /= 2
+    low, high = best - 2 * step, best + 2 * step
+    for _ in range(PARABOLAS):
+        there = sorted(x for x in known if low <= x <= high)
+        middle = there.index(best)
+        if not 0 < middle < len(there) - 1:
+            break
+        low, high = there[middle - 1], there[middle + 1]
+        vertex, height = _vertex([(x, at(x)) for x in (low, best, high)])
+        if not low < vertex < high:
+            break
+        if abs(at(vertex) - height) <= FLAT * abs(height):
+            return min((best, vertex), key=at)
+        best = min((best, vertex), key=at)
+    near = golden(at, low, high, rounds=24)
+    return min((best, near), key=at)
+
+
+def _vertex(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the lowest point of the parabola through three points; no number where it is not bent upward."""
+    (a, fa), (b, fb), (c, fc) = points
+    left, right = (fb - fa) / (b - a), (fc - fb) / (c - b)
+    bend = (right - left) / (c - a)
+    if not 0 < bend < math.inf:
+        return math.nan, math.nan
+    x = (a + b) / 2 - left / (2 * bend)
+    return x, fa + left * (x - a) + bend * (x - a) * (x - b)
+
+
+def about(loss: Loss) -> Callable[[float], float] | None:
+    """Return a function that is about the logarithmic moment; None where that itself takes little time.
+
+    The moment of a group adds up those of one unit at as many orders as it has units.
+    """
+    if isinstance(loss, Composition):
+        rows = [(about(term), term.moment, n) for term, n in loss.terms]
+        if all(rough is None for rough, _, _ in rows):
+            return None
+        return lambda order: sum(n * (rough or exact)(order) for rough, exact, n in rows)
+    path = getattr(loss, "path", loss)
+    if not isinstance(path, Group) or not FEW <= path.size <= MOST_TERMS:
+        return None
+    return partial(_along, Interpolated(about(path.loss) or path.loss.moment), path.size)
+
+
+@dataclass(frozen=True)
+class Interpolated:
+    """A function of an order, drawn between a few orders for each doubling, where it is evaluated once."""
+
+    evaluate: Callable[[float], float]
+    known: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, orders: Floats) -> Floats:
+        """Return about the function at each of these orders."""
+        places = np.log2(orders) * FINE
+        ends = np.arange(math.floor(float(places.min())), math.floor(float(places.max())) + 2)
+        heights = np.array([self._value(place) for place in ends.tolist()])
+        first = np.floor(places).astype(np.int64) - int(ends[0])
+        left, right = heights[first], heights[first + 1]
+        with np.errstate(invalid="ignore"):
+            values = left + (right - left) * (places - np.floor(places))
+            steep = np.flatnonzero(~(np.abs(right - left) <= STEEP * np.abs(left)))
+        for i in steep.tolist():
+            values[i] = self._value(float(places[i]))
+        return np.asarray(values)
+
+    def _value(self, place: float) -> float:
+        """Return the function over its order: a divergence, which is about even."""
+        if place not in self.known:
+            order = 2.0 ** (place / FINE)
+            self.known[place] = self.evaluate(order) / order
+        return self.known[place]
+
+
+def _along(moment: Interpolated, size: int, order: float) -> float:
+    """Return about what `chained` bounds."""
+    last = size * (1 + order)
+    steps = np.arange(size, dtype=np.float64)
+    return order * float(np.sum(last / (last - steps) * moment.at(np.asarray(last - steps - 1))))
 
 
 def one_way(loss: Loss, order: float) -> float:

@@ -15,11 +15,14 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from dalenius.arithmetic import arb, workprec
 from dalenius.losses.loose import Loose
 from dalenius.losses.loss import Loss
 from dalenius.profiles.atoms import Atoms
+from dalenius.profiles.balls import BITS, ball
 from dalenius.profiles.closed import GaussianProfile
 from dalenius.profiles.discrete import discrete_profile
+from dalenius.profiles.enclosure import interval
 from dalenius.profiles.gaussian_pairs import MixturePair, ShiftPair
 from dalenius.profiles.leaking import LeakingProfile
 from dalenius.profiles.mixture_profile import MixtureProfile
@@ -33,6 +36,8 @@ LEAST_CHANCE = Fraction(1, 10**60)
 """And how likely any shift must be."""
 LEAST_SEEN = Fraction(1, 10**8)
 """And how many shifts are to be expected in all: contours for fewer take much memory."""
+MOST_DIGITS = 2**14
+"""Up to so many binary digits the chance that releases leak is kept exactly; powers of rationals are long."""
 MANY = 4
 """From so many different closed transforms on it is asked of them alone."""
 
@@ -50,8 +55,8 @@ def route(worst: Worst, proof: bool = False) -> Profile:
     """The profile of one direction."""
     rest = tuple((pair, n) for pair, n in worst if not leaks(pair))
     if rest and len(rest) < len(worst):
-        kept = math.prod((1 - leak(pair)) ** n for pair, n in worst if leaks(pair))
-        return LeakingProfile(route(rest, proof), 1 - Fraction(kept))
+        together = _together([(leak(pair), n) for pair, n in worst if leaks(pair)])
+        return LeakingProfile(route(rest, proof), together)
     squared, others = _split(worst)
     if not others:
         return GaussianProfile(squared)
@@ -72,6 +77,16 @@ def leak(pair: Pair) -> Fraction:
     assert isinstance(pair, Atoms)
     assert pair.exact is not None
     return pair.exact[0]
+
+
+def _together(leaks: list[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
+    """Enclose the chance that any release leaks, 1 − Π(1 − fᵢ): exactly where it is a short number."""
+    if sum(n * chance.denominator.bit_length() for chance, n in leaks) <= MOST_DIGITS:
+        exact = 1 - math.prod(((1 - chance) ** n for chance, n in leaks), start=Fraction(1))
+        return exact, exact
+    with workprec(BITS):
+        low, high = interval(-sum((n * (-ball(chance)).log1p() for chance, n in leaks), arb(0)).expm1())
+    return Fraction(max(low, 0.0)), Fraction(min(high, 1.0))
 
 
 def _split(worst: Worst) -> tuple[Fraction, Worst]:

@@ -25,7 +25,7 @@ import numpy as np
 from dalenius.losses.bound import Bound
 from dalenius.losses.evaluate import is_far
 from dalenius.losses.loss import Loss
-from dalenius.losses.renyi import RenyiProfile
+from dalenius.losses.renyi import RenyiProfile, golden
 from dalenius.losses.routes import profiles
 from dalenius.profiles.discrete import infinite_mass
 from dalenius.profiles.pair import Floats
@@ -50,6 +50,8 @@ APART, SHARE = 1e-3, 0.01
 """How far apart the two sides of a tight answer may be, and as a share."""
 KNOWN = tuple(Fraction(1, 10**k) for k in (1, 2, 3, 4, 6, 9))
 """The δ whose ε are asked for where the curve is not known well."""
+APART_LOG = math.log(10)
+"""How far from the best of these others are asked for, in logarithms."""
 
 
 def least_error(loss: Loss, fpr: Fraction) -> Bound:
@@ -66,10 +68,10 @@ def least_error(loss: Loss, fpr: Fraction) -> Bound:
     level = 1e-6 if fpr > LARGE else float(fpr) / 100
     reach = math.inf if is_far(loss) else RenyiProfile.of(loss).reach(level)
     pairs = {(both[0], both[-1]), (both[-1], both[0])}
-    ends = [_curve(ahead, back, float(fpr), reach) for ahead, back in pairs]
+    ends = [_curve(ahead, back, float(fpr), reach, tight=loss.tight) for ahead, back in pairs]
     low, high = (min(values) for values in zip(*ends, strict=True))
     if _is_wide(low, high):
-        low = max(low, min(_from_epsilons(loss, fpr), high))
+        low = max(low, min(_from_epsilons(loss, fpr, low), high))
     return Bound(low, high, loss.tight and not _is_wide(low, high), side="lower")
 
 
@@ -78,16 +80,32 @@ def _is_wide(low: float, high: float) -> bool:
     return not high - low <= min(APART, SHARE * high) and high > NOTHING
 
 
-def _from_epsilons(loss: Loss, fpr: Fraction) -> float:
-    """Return the greatest false-negative rate that a few (ε, δ) prove."""
-    best = 0.0
-    for delta in KNOWN:
-        epsilon = loss.epsilon(delta).upper
-        if epsilon < -LOWEST:
-            rest = 1 - float(delta) - 4 * U
-            proved = rest - math.exp(epsilon) * float(fpr), math.exp(-epsilon) * (rest - float(fpr))
-            best = max(best, *proved)
-    return max(0.0, best * (1 - 64 * U) - 64 * U)
+def _from_epsilons(loss: Loss, fpr: Fraction, known: float) -> float:
+    """Return the greatest false-negative rate that a few (ε, δ) prove, of more than is `known`."""
+    # As ε is at least 0, a large δ proves nothing more.
+    worth = [float(delta) for delta in KNOWN if 1 - delta - fpr > known]
+    proved = {math.log(delta): _proved(loss, fpr, delta) for delta in worth}
+    if not proved:
+        return 0.0
+    best = max(proved, key=lambda log: proved[log])
+    if proved[best] > known:
+        least = golden(
+            lambda log: -_proved(loss, fpr, math.exp(log)),
+            best - APART_LOG,
+            min(best + APART_LOG, -0.1),
+            rounds=8,
+        )
+        proved[least] = _proved(loss, fpr, math.exp(least))
+    return max(0.0, max(proved.values()) * (1 - 64 * U) - 64 * U)
+
+
+def _proved(loss: Loss, fpr: Fraction, delta: float) -> float:
+    """Return the false-negative rate that the ε of one δ proves."""
+    epsilon = loss.epsilon(Fraction(delta)).upper
+    if not epsilon < -LOWEST:
+        return 0.0
+    rest = 1 - delta - 4 * U
+    return max(rest - math.exp(epsilon) * float(fpr), math.exp(-epsilon) * (rest - float(fpr)))
 
 
 def _end(loss: Loss, fpr: Fraction) -> Bound:
@@ -95,9 +113,10 @@ def _end(loss: Loss, fpr: Fraction) -> Bound:
     if fpr == 1:
         return Bound(0.0, 0.0, loss.tight, side="lower")
     directions = loss.directions()
+    caught = [max(ends) for ends in zip(*map(infinite_mass, directions or ()), strict=True)] or [0.0, 1.0]
     if directions is None or not loss.tight:
-        return Bound(max(0.0, down(1 - loss.delta(700).upper)), 1.0, False, side="lower")
-    caught = [max(ends) for ends in zip(*map(infinite_mass, directions), strict=True)]
+        most = caught[1] if caught[1] <= NOTHING else min(caught[1], loss.delta(700).upper)
+        return Bound(max(0.0, down(1 - most)), 1.0, False, side="lower")
     return Bound(max(0.0, down(1 - caught[1])), min(1.0, up(1 - caught[0])), True, side="lower")
 
 
@@ -107,14 +126,19 @@ Grid = tuple[Floats, Floats, Floats]
 """Real ε in increasing order, and an enclosure of δ there."""
 
 
-def _curve(ahead: Profile, back: Profile, fpr: float, reach: float) -> tuple[float, float]:
-    """Enclose f(fpr) for one direction: `ahead` is its profile, `back` that of the reverse.
+def _curve(ahead: Profile, back: Profile, fpr: float, reach: float, *, tight: bool) -> tuple[float, float]:
+    """Enclose f(fpr) for one direction.
 
-    At an ε of `reach` test errors are next to nothing.
+    Args:
+        ahead: Its profile.
+        back: That of the reverse.
+        fpr: The false-positive rate, in (0, 1).
+        reach: An ε at which test errors are next to nothing.
+        tight: Whether the sides meet. Otherwise knots are laid for the lower side alone.
     """
     grid = _first(ahead, back, max(-reach, LOWEST), min(reach, -math.log(fpr)))
     for _ in range(LOOKS):
-        low, high = _lines(grid, fpr)
+        low, high = _lines(grid if tight else (grid[0], grid[2], grid[2]), fpr)
         best, tops = float(low.max()), _tops(grid, low, high, fpr)
         open_ = np.flatnonzero(tops > best + max(CLOSE, CLOSE * best))
         if not len(open_):

@@ -10,6 +10,9 @@ from dalenius.arithmetic import arb, workprec
 from dalenius.profiles.balls import BITS, ball, lower, upper
 from dalenius.profiles.inverse import invert
 
+FAR, TERMS = 100, 20
+"""From where on erfc is taken from its series far out, and how many terms of it are added."""
+
 
 @dataclass(frozen=True)
 class GaussianProfile:
@@ -24,7 +27,9 @@ class GaussianProfile:
         with workprec(BITS + int(4 * abs(math.log2(mu)) + 6 * math.log2(size))):
             root, e = ball(self.squared).sqrt(), ball(epsilon)
             ahead, behind = ((e / root + sign * root / 2) / arb(2).sqrt() for sign in (-1, 1))
-            value = (ahead.erfc() - e.exp() * behind.erfc()) / 2
+            # The square of the second is ε above that of the first.
+            rest = (-ahead * ahead).exp() * scaled_erfc(behind) if behind > FAR else e.exp() * behind.erfc()
+            value = (ahead.erfc() - rest) / 2
             return max(0.0, lower(value)), min(1.0, upper(value))
 
     def epsilon(self, delta: float) -> tuple[float, float]:
@@ -34,3 +39,15 @@ class GaussianProfile:
         mu = math.sqrt(float(self.squared))
         guess = mu * mu / 2 + mu * math.sqrt(-2 * math.log(min(delta, 0.5)))
         return invert(self.delta, delta, guess=guess, scale=mu)
+
+
+def scaled_erfc(x: arb) -> arb:
+    """Enclose e^(x²)·erfc x for x > 0: the series is nearer than its first term left out.
+
+    It is Σ (−1)ⁿ (2n−1)!!/(2x²)ⁿ / (x√π).
+    """
+    term, total, inverse = arb(1), arb(0), 1 / (2 * x * x)
+    for n in range(TERMS):
+        total += term
+        term *= -(2 * n + 1) * inverse
+    return total.union(total + term) / (x * arb.pi().sqrt())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dalenius.profiles.composed import Composed
 from dalenius.profiles.convolution import convolve
 from dalenius.profiles.dots import Mesh, law
 from dalenius.profiles.inverse import invert
+from dalenius.profiles.lattice import Lattice
 from dalenius.profiles.pair import Floats, Pair
 from dalenius.profiles.rounding import U
 from dalenius.profiles.saddle import Plan, Sketch, plan, windowed
@@ -38,6 +39,10 @@ ENOUGH = 3e-7
 ATTEMPTS = 2
 VANISHED = 1e-280
 """Bounds on H below this are taken for zero when looking around: a tilt must not feel an underflow."""
+ROUNDED, NEGLIGIBLE = 1 / 16, 8.0
+"""Steps, and what is negligible, are powers of two to multiples of these."""
+MOVED = 0.3
+"""How far a coarse lattice may move the sum, in its standard deviations, without a new plan."""
 WIDEST = 100.0
 """The longest step: losses that are farther apart are not told apart by any ε of interest."""
 BLIND = 1e-13
@@ -91,7 +96,7 @@ class Grid:
     def _composed(self, rough: Plan, log_delta: float, fineness: Fineness) -> tuple[Composed | Unknown, Plan]:
         """A finer look at the losses that matter, then the lattice, then the convolution."""
         count = sum(n for _, n in self.terms)
-        negligible = math.exp(min(max(log_delta, -650.0), 0.0)) * BLIND / count
+        negligible = _rounded(math.exp(min(max(log_delta, -650.0), 0.0)) * BLIND / count, NEGLIGIBLE)
         whole = self._reaches(self._sketches, 0.0, negligible)
         finer = [_refined(pair, reach, n) for (pair, n), reach in zip(self.terms, whole, strict=True)]
         final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
@@ -99,9 +104,13 @@ class Grid:
         step = _step(final, count, reaches, fineness)
         if step > WIDEST:
             return Unknown(), final
-        final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         meshes = [_mesh(step, reach, negligible) for reach in reaches]
-        laws = [(law(pair, mesh), n) for (pair, n), mesh in zip(self.terms, meshes, strict=True)]
+        laws = [(_law(pair, mesh), n) for (pair, n), mesh in zip(self.terms, meshes, strict=True)]
+        if count * step**2 * (0.125 + final.tilt / 4) > MOVED * final.deviation:
+            finer = [Sketch.of(each.estimates, each.masses, n) for each, n in laws]
+            final = plan(finer, epsilon=rough.epsilon) if rough.aimed else plan(finer, log_delta=log_delta)
+        else:
+            final = windowed(final, finer, max(final.deviation, math.sqrt(count) * step))
         window = convolve(laws, final)
         return (Unknown() if window is None else Composed.of(laws, window)), final
 
@@ -167,7 +176,24 @@ def _step(final: Plan, count: int, reaches: Sequence[tuple[float, float]], finen
     gap, points = fineness
     aim = math.sqrt(gap * max(final.epsilon, 1e-3 * final.deviation) / (count * (final.tilt + 1)))
     width = final.window[1] - final.window[0]
-    return max(aim, max(sum(reach) for reach in reaches) / points, width / (2 * points - 16))
+    least = max(width, 1e-300) / (2 * points - 16)
+    # Questions next to each other are asked on one lattice: losses that repeat are split in the same way.
+    return max(
+        _rounded(aim, ROUNDED),
+        max(map(sum, reaches)) / points,
+        1 / _rounded(1 / least, ROUNDED) if least < math.inf else least,
+    )
+
+
+def _rounded(value: float, share: float) -> float:
+    """Return the power of two to a multiple of `share` at or below a positive number; 0 and infinity stay."""
+    return math.exp2(math.floor(math.log2(value) / share) * share) if 0 < value < math.inf else value
+
+
+@lru_cache(maxsize=16)
+def _law(pair: Pair, mesh: Mesh) -> Lattice:
+    """Return the law of a pair on a mesh, which questions next to each other share."""
+    return law(pair, mesh)
 
 
 def _mesh(step: float, reach: tuple[float, float], negligible: float) -> Mesh:

@@ -51,7 +51,8 @@ class Sampled(Pair):
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """Exact at whole orders ahead; elsewhere from the profile where losses are bounded, or by bounds."""
-        if order * self.support[1] < MOST_EXPONENT and (self.backward or order != math.floor(order)):
+        expanded = order <= MOST_ORDER and order == math.floor(order)
+        if order * self.support[1] < MOST_EXPONENT and (self.backward or not expanded):
             return integrals.log_moment(self, order)
         if self.backward:
             return (0.0, _back_moment(self.pair.reversed(), self.rate, order))
