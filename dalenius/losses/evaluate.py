@@ -134,13 +134,14 @@ def _inverted(loss: Loss, epsilon: Fraction, proof: bool, low: float, high: floa
 
     Other routes answer for δ as they do for ε.
     """
+    most = floor(epsilon)
     routes: list[Callable[[float], float]] = [
-        lambda delta: _routed_epsilon(loss, Fraction(delta), proof)[1] - float(epsilon)
+        lambda delta: _routed_epsilon(loss, Fraction(delta), proof)[1] - most
     ]
     if isinstance(loss, Composition):
-        routes.append(lambda delta: _added(loss, delta, proof) - float(epsilon))
+        routes.append(lambda delta: _added(loss, delta, proof) - most)
     for excess in routes:
-        high = _lowered(excess, low, high, loss.tight, FAILED * float(epsilon))
+        high = _lowered(excess, low, high, loss.tight, FAILED * most)
     return high
 
 
