@@ -285,7 +285,10 @@ class Totals:
         found = found.scaled((most - least + 1) / leaves * step, least * step)
         found = self._uncut(found, "tree", column, 1.0).held(*self._within("tree", column))
         # A quantile in the outermost leaf may be one of the values that were moved there.
-        return found if cut is None else cut.opened(found, *outer)
+        if cut is None:
+            return found
+        ends = cut.values.ends if aggregate.kind == "quantile" else cut.values.extremes
+        return opened(found, ends, *outer)
 
     def _scale(self, column: int) -> tuple[float, int]:
         """The step of a column's sum, and its offset in steps."""
@@ -344,11 +347,21 @@ class Cut:
         most = np.maximum(found.high, (upper - lower) ** 2 / 4)
         return Bars(found.value, found.low, np.minimum(found.high + more, most)).wider()
 
-    def opened(self, found: Bars, lowest: NDArray[np.bool_], highest: NDArray[np.bool_]) -> Bars:
-        """Bars that reach the end of the range go on to where there are no values any more."""
-        lower, upper = self.values.ends
-        low = np.where(lowest, np.minimum(found.low, lower), found.low)
-        return Bars(found.value, low, np.where(highest, np.maximum(found.high, upper), found.high))
+
+def opened(
+    found: Bars, ends: tuple[float, float], lowest: NDArray[np.bool_], highest: NDArray[np.bool_]
+) -> Bars:
+    """Return bars of which those that reach an end of the range go on to where there are no values any more.
+
+    Args:
+        found: The bars.
+        ends: Where there are none.
+        lowest: Which bars reach the lower end of the range.
+        highest: Which reach the upper one.
+    """
+    lower, upper = ends
+    low = np.where(lowest, np.minimum(found.low, lower), found.low)
+    return Bars(found.value, low, np.where(highest, np.maximum(found.high, upper), found.high))
 
 
 def _over(taken: float, left: Floats) -> Floats:

@@ -232,6 +232,12 @@ class Values:
         return self._side(up=False).start, self._side(up=True).end
 
     @property
+    def extremes(self) -> tuple[float, float]:
+        """The same by octaves: a least or largest value is often one of a few that lie far from all others."""
+        assert self.octaves is not None
+        return self.octaves.start, self._upper.end
+
+    @property
     def votes(self) -> float:
         """Of what stands out."""
         return 1.0 if self.octaves is None else self.octaves.votes
