@@ -329,7 +329,7 @@ def test_a_loss_that_is_kept_after_an_epoch_decides_nothing() -> None:
             write()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert torch.tensor(loss).item() == 0
+        assert not torch.tensor(loss).numel()
     with pytest.raises((NotSound, TypeError)):
         torch.full((1,), loss)
     private.optimizer.param_groups[0]["lr"] = mean
@@ -390,7 +390,7 @@ def test_a_loop_that_goes_on_after_an_operation_failed_is_refused() -> None:
             private.zero_grad()
             sign = 1.0
             try:
-                torch.linalg.matrix_norm(torch.diag_embed(x * torch.nan), "nuc")
+                torch.norm(torch.diag_embed(x * torch.nan), p="nuc", dim=(-2, -1))
             except torch.linalg.LinAlgError:
                 sign = -1.0
             (sign * functional.cross_entropy(private.model(x), y)).backward()

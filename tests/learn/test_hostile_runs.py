@@ -606,7 +606,7 @@ def test_a_recording_that_fails_on_a_batch_ends_the_run() -> None:
     private = run(rows=(x, y, scale), steps=3)
 
     def function(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
-        factors = torch.linalg.matrix_norm(scale, "nuc")
+        factors = torch.norm(scale, p="nuc", dim=(-2, -1))
         return (functional.cross_entropy(private.model(x), y, reduction="none") * factors).mean()
 
     learn = private.recorded(function, compile=True)

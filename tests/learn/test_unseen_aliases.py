@@ -176,6 +176,9 @@ def test_a_tensor_that_is_kept_shows_no_size_to_what_does_not_ask_it(rows: int) 
     kept = one_step(lambda private, x, y: [x, x.mean(0)], rows)
     with torch._C.DisableTorchFunction():
         assert [tuple(torch.tensor(one).shape) for one in kept] == [(0,), (0,)]
+    assert str(kept[0].shape) == f"torch.Size([{rows}, 5])" and kept[1].shape == (5,)
+    with pytest.raises(NotSound):
+        assert kept[0].shape[0] == one_step(lambda private, x, y: [x], rows)[0].shape[0]
     assert (kept[0] + 0).sum().item().for_logging() == pytest.approx(float(data(rows)[0].sum()), abs=1e-3)
 
 

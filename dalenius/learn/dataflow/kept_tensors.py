@@ -92,7 +92,7 @@ class PrivateTensor(Tensor):
             tag = tag_of(first) if isinstance(first, Tensor) else None
             if func == reads.SHAPE or func in reads.SIZES or func == reads.BYTES:
                 sizes = func(*_inner(args), **_inner(given))
-                return sizes if tag is None else reads.measured(func, args, given, tag.state)
+                return sizes if tag is None else reads.measured(func, _inner(args), given, tag.state)
             runs = Runs({run for tensor in _tensors((args, given)) for run in getattr(tensor, _RUNS, ())})
             try:
                 with quiet_warnings():
@@ -174,6 +174,8 @@ def guard(tensor: Tensor, runs: Runs) -> None:
         if values.layout is torch.strided and not values.is_quantized and not values.is_nested:
             # In memory of its own, so that what is left of the loop's memory has other tensors on it.
             values = values.clone()
+        # Its sizes are had from the values, and are those of the same pass.
+        put_tag(values, tag_of(tensor))
         tensor.__class__ = PrivateTensor
         setattr(tensor, _VALUES, values)
         setattr(tensor, _RUNS, runs)
