@@ -287,8 +287,8 @@ class Totals:
         # A quantile in the outermost leaf may be one of the values that were moved there.
         if cut is None:
             return found
-        ends = cut.values.ends if aggregate.kind == "quantile" else cut.values.extremes
-        return opened(found, ends, *outer)
+        values = cut.values
+        return opened(found, values.ends if aggregate.kind == "quantile" else values.extremes, *outer)
 
     def _scale(self, column: int) -> tuple[float, int]:
         """The step of a column's sum, and its offset in steps."""

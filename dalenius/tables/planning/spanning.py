@@ -233,7 +233,7 @@ class Values:
 
     @property
     def extremes(self) -> tuple[float, float]:
-        """The same by octaves: a least or largest value is often one of a few that lie far from all others."""
+        """The same by octaves, as a least or largest value is often one of a few far from all others."""
         assert self.octaves is not None
         return self.octaves.start, self._upper.end
 
