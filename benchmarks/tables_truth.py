@@ -18,7 +18,8 @@ the noise's interval and of what the bounds truly take away, as an answer at ε 
 tells. They are kept in build/, as finding them takes half of the time: delete the file where the noise of
 the library changes.
 
-`--profile 0.3` calls `table.learn(epsilon=0.3)` first in each run, where the library has it. `--runs`,
+`--profile 0.3` calls `table.learn(epsilon=0.3)` first in each run, where the library has it; the last such
+report is kept in benchmarks/results/tables_truth_profile.md, at ε = 0.3 and 1 (`--output`). `--runs`,
 `--epsilon` and `--questions` (a pattern of names) ask less. The report is printed and written to
 benchmarks/results/tables_truth.md.
 """
