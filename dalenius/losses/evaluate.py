@@ -238,7 +238,9 @@ def _routed_epsilon(loss: Loss, delta: Fraction, proof: bool) -> tuple[float, fl
         if 0 < low < math.inf and settled(profile, low, strict):
             continue
         ends = profile.epsilon(strict)
-        low, high = max(low, ends[0]), max(high, ends[1])
+        # What holds without any δ is no lower bound at a δ that is too small for a float.
+        least = profile.epsilon(LEAST_DELTA)[0] if strict == 0 < delta else ends[0]
+        low, high = max(low, least), max(high, ends[1])
     if high == math.inf and loss.tight and (directions := loss.directions()) is not None:
         high = min(high, max(largest_sum(worst, delta) for worst in directions))
     return min(low, high), high

@@ -28,10 +28,10 @@ from dalenius.privacy.numbers import Number
 from dalenius.privacy.unit import Relation
 from dalenius.profiles.atoms import Atom, Atoms, join
 from dalenius.profiles.balls import BITS, ball
-from dalenius.profiles.enclosure import Interval, around, between, clip, interval, mass
+from dalenius.profiles.enclosure import Interval, around, between, clip, interval, mass, product, products
 from dalenius.profiles.pair import Floats, Pair, Worst
 from dalenius.profiles.product import collapse
-from dalenius.profiles.rounding import U
+from dalenius.profiles.rounding import LEAST, U
 
 Parts = tuple[tuple[Fraction, Pair], ...]
 
@@ -46,11 +46,12 @@ class MixedPair(Pair):
         """The weighted mean."""
         lo, hi = np.zeros_like(epsilon), np.zeros_like(epsilon)
         for (low, high), (_, pair) in zip(self._weights, self.parts, strict=True):
-            ends = pair.hockey(epsilon)
-            lo, hi = lo + low * ends[0], hi + high * ends[1]
+            ends = products((low, high), *pair.hockey(epsilon))
+            lo, hi = lo + ends[0], hi + ends[1]
         margin = 2 * U * (len(self.parts) + 4)
         top = self.support[1] if self.infinite_mass[1] == 0.0 else math.inf
-        return clip(epsilon, lo * (1 - margin), hi * (1 + margin), top=top)
+        most = np.where(hi > 0, hi * (1 + margin) + LEAST, 0.0)
+        return clip(epsilon, np.maximum(lo * (1 - margin) - LEAST, 0.0), most, top=top)
 
     def log_moment(self, order: float) -> tuple[float, float]:
         """The logarithm of the weighted mean."""
@@ -68,9 +69,10 @@ class MixedPair(Pair):
     @property
     def infinite_mass(self) -> tuple[float, float]:
         """The weighted mean."""
-        masses = [pair.infinite_mass for _, pair in self.parts]
-        lo, hi = (math.fsum(w[i] * m[i] for w, m in zip(self._weights, masses, strict=True)) for i in (0, 1))
-        return (lo * (1 - 8 * U), hi * (1 + 8 * U))
+        masses = (pair.infinite_mass for _, pair in self.parts)
+        parts = [product(w, mass, 2) for w, mass in zip(self._weights, masses, strict=True)]
+        lo, hi = (math.fsum(side) for side in zip(*parts, strict=True))
+        return (max(lo * (1 - 4 * U) - LEAST, 0.0), hi * (1 + 4 * U) + (LEAST if hi > 0 else 0.0))
 
     def reversed(self) -> MixedPair:
         """Part by part."""

@@ -17,7 +17,7 @@ import numpy as np
 from dalenius.arithmetic import arb
 from dalenius.profiles.balls import ball, lower, upper
 from dalenius.profiles.pair import Floats
-from dalenius.profiles.rounding import TINY, ULPS, U, ceiling, floor
+from dalenius.profiles.rounding import LEAST, TINY, ULPS, U, ceiling, floor
 
 Interval = tuple[float, float]
 """Two floats with the truth between them."""
@@ -49,6 +49,18 @@ def spread(value: Floats, units: float | Floats) -> tuple[Floats, Floats]:
     """Enclose the exact value of a non-negative quantity computed with `units` roundings."""
     slack = value * (2 * U * (units + 4)) + TINY
     return np.maximum(value - slack, 0.0), value + slack
+
+
+def product(factor: Interval, mass: Interval, units: float) -> Interval:
+    """Enclose a product of non-negative numbers that is computed with `units` roundings, and may underflow."""
+    lo, hi = factor[0] * mass[0] * (1 - 2 * U * units), factor[1] * mass[1] * (1 + 2 * U * units)
+    return max(lo - 2 * LEAST, 0.0), hi + 2 * LEAST if factor[1] > 0 and mass[1] > 0 else 0.0
+
+
+def products(factor: Interval, lo: Floats, hi: Floats) -> tuple[Floats, Floats]:
+    """Enclose products with values of an enclosure, before rounding that is relative: they may underflow."""
+    most = np.where((hi > 0) & (factor[1] > 0), factor[1] * hi + LEAST, 0.0)
+    return np.maximum(factor[0] * lo - LEAST, 0.0), most
 
 
 def below(gap: Floats, units: float | Floats = 1) -> tuple[Floats, Floats]:

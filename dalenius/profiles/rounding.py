@@ -19,6 +19,8 @@ HUGE = 2**1023
 """Rationals beyond this are rounded to the largest float or to infinity."""
 TINY = 2.0**-1022
 """Least normal number: what underflow may lose in one operation is below this."""
+LEAST = 2.0**-1074
+"""Least positive number: rounding to a number this small moves by half of it at most."""
 
 
 def up(value: float, steps: int = 1) -> float:

@@ -23,9 +23,20 @@ import numpy as np
 from dalenius.arithmetic import arb, fmpz, workprec
 from dalenius.profiles import integrals
 from dalenius.profiles.balls import BITS, ball, lower, upper
-from dalenius.profiles.enclosure import ELEMENTARY, Interval, around, below, between, clip, interval, spread
+from dalenius.profiles.enclosure import (
+    ELEMENTARY,
+    Interval,
+    around,
+    below,
+    between,
+    clip,
+    interval,
+    product,
+    products,
+    spread,
+)
 from dalenius.profiles.pair import Floats, Pair
-from dalenius.profiles.rounding import U
+from dalenius.profiles.rounding import LEAST, U
 
 MOST_ORDER = 256
 """Up to which order the binomial expansion of a moment is summed."""
@@ -78,8 +89,7 @@ class Sampled(Pair):
     @property
     def infinite_mass(self) -> tuple[float, float]:
         """q times P's; the mixture covers all of Q."""
-        lo, hi = (0.0, 0.0) if self.backward else self.pair.infinite_mass
-        return (max(self._rate[0] * lo * (1 - 4 * U), 0.0), self._rate[1] * hi * (1 + 4 * U))
+        return (0.0, 0.0) if self.backward else product(self._rate, self.pair.infinite_mass, 2)
 
     def reversed(self) -> Sampled:
         """The other way round."""
@@ -98,8 +108,9 @@ class Sampled(Pair):
     def _ahead(self, epsilon: Floats) -> tuple[Floats, Floats]:
         x_lo, x_hi = self._x(epsilon)
         lo, hi = _inside(self.pair, _log1p(x_lo, -1), _log1p(x_hi, 1))
-        hi = np.maximum(self._rate[1] * hi * (1 + 8 * U), below(epsilon)[1])
-        return self._rate[0] * lo * (1 - 8 * U), hi
+        lo, hi = products(self._rate, lo, hi)
+        most = np.where(hi > 0, hi * (1 + 8 * U) + LEAST, 0.0)
+        return np.maximum(lo * (1 - 8 * U) - LEAST, 0.0), np.maximum(most, below(epsilon)[1])
 
     def _back(self, epsilon: Floats) -> tuple[Floats, Floats]:
         x_lo, x_hi = self._x(-epsilon)
