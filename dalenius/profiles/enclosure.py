@@ -52,7 +52,7 @@ def spread(value: Floats, units: float | Floats) -> tuple[Floats, Floats]:
 
 
 def product(factor: Interval, mass: Interval, units: float) -> Interval:
-    """Enclose a product of non-negative numbers that is computed with `units` roundings, and may underflow."""
+    """Enclose a product of numbers ≥ 0 that is computed with `units` roundings, and may underflow."""
     lo, hi = factor[0] * mass[0] * (1 - 2 * U * units), factor[1] * mass[1] * (1 + 2 * U * units)
     return max(lo - 2 * LEAST, 0.0), hi + 2 * LEAST if factor[1] > 0 and mass[1] > 0 else 0.0
 
