@@ -63,8 +63,10 @@ class Steps:
     """Where the values of a column lie, in equal steps of a range that was found before."""
 
     histogram: Histogram
+    """Votes of units in each step; the outermost hold what lies beyond them too."""
     lower: Fraction
     upper: Fraction
+    """The ends of the range."""
 
     def plain(self) -> dict[str, Any]:
         """Return the steps as JSON values."""

@@ -76,13 +76,13 @@ class Layer:
     @cached_property
     def upward(self) -> Tail:
         """Bins from the lowest to the highest."""
-        return Tail(self.counts, self.blur, self.last, self._octaves, self._edges(self.highs - self._centre))
+        return Tail(self.counts, self.blur, self.last, *self._widths(self.highs - self._centre))
 
     @cached_property
     def downward(self) -> Tail:
         """Bins from the highest to the lowest."""
-        edges = self._edges((self._centre - self.lows)[::-1])
-        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, self._octaves, edges)
+        widths = self._widths((self._centre - self.lows)[::-1])
+        return Tail(self.counts[::-1], self.blur, len(self.counts) - 1 - self.first, *widths)
 
     @cached_property
     def _centre(self) -> float:
@@ -90,12 +90,9 @@ class Layer:
         below = np.cumsum(np.maximum(self.counts[self.first : self.last + 1], 0.0))
         return float(self.middles[self.first + int(np.searchsorted(below, below[-1] / 2))])
 
-    def _edges(self, distances: Floats) -> Floats | None:
-        return None if self.octaves else distances
-
-    @property
-    def _octaves(self) -> float:
-        return 1.0 if self.octaves else 0.0
+    def _widths(self, distances: Floats) -> tuple[float, Floats | None]:
+        """Return how many octaves a bin is wide, or how far the outer ends of steps are from the centre."""
+        return (1.0, None) if self.octaves else (0.0, distances)
 
     @cached_property
     def middles(self) -> Floats:

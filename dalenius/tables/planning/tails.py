@@ -115,14 +115,17 @@ class Tail:
         return max(inner, outer / 2), outer
 
     def _part(self, bin_: int) -> tuple[float, float]:
-        """Return what a bin holds of all that the law has outside of distance 1, and what lies beyond it."""
+        """Return what a bin holds, and it with all beyond, over what the law has beyond the outermost bin.
+
+        Far out either may underflow to 0, which is nobody.
+        """
         if self.edges is None:
             rate = 2.0 ** (-self.index * self.octaves)
-            beyond = rate ** (bin_ - self.top)
-            return beyond * (1 / rate - 1), beyond
+            whole = rate ** (bin_ - self.top - 1)
+            return whole * (1 - rate), whole
         inner, outer = self._ends(bin_)
-        beyond = (self._ends(self.top)[1] / outer) ** self.index
-        return beyond * math.expm1(self.index * math.log(outer / inner)), beyond
+        whole = math.exp(self.index * math.log(self._ends(self.top)[1] / inner))
+        return whole * -math.expm1(self.index * math.log(inner / outer)), whole
 
     def _fall(self, first: int, k: int) -> float:
         """Return the limit of the rate from k bins to the k behind them."""
@@ -143,9 +146,11 @@ class Tail:
         reach = float(self.blur.reach(np.ones((1, 1)), ALONE)[0])
         before, _ = self._part(self.top)
         for step, count in enumerate(self.counts[self.top + 1 :].tolist()):
-            part, behind = self._part(self.top + 1 + step)
+            part, whole = self._part(self.top + 1 + step)
+            if part == 0:
+                break
             units = min(units * part / before, max(count, 0.0) + reach)
-            if units * (1 + behind / part) < NOBODY:
+            if units * whole / part < NOBODY:
                 break
             found[step], before = units, part
         return found

@@ -8,6 +8,7 @@ are counted, of others hardly ever. With a true coverage of 85 % a test fails wi
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from sizes import slow
 
 from dalenius.tables.planning.plan import Plan
 from dalenius.tables.planning.seeing import Blur
-from dalenius.tables.planning.spanning import Layer
+from dalenius.tables.planning.spanning import BEYOND, Layer, seen_steps
+from dalenius.tables.question import Interval
 
 UNITS, GROUPS, TRIALS = 2000, 6, 40
 LEAST = int(binom.ppf(1e-7, TRIALS, 0.85))
@@ -100,3 +102,13 @@ def test_equal_steps_bound_a_power_law_beyond_what_stands_out(index: float) -> N
     layer = Layer(edges[:-1], edges[1:], counts, Blur(scale, False, 1e-6), 0, 100, octaves=False)
     away = np.maximum(layer.middles - edges[101], 0.0)
     assert away @ counts <= layer.upward.most(away[None, :], 0.02)[0] <= 30 * (away @ counts)
+
+
+@pytest.mark.parametrize("last", [0, 60, 127])
+def test_values_that_are_all_alike_have_an_end_however_steeply_they_fall(last: int) -> None:
+    counts = np.zeros(128)
+    counts[: last + 1] = 1e12
+    layer = seen_steps(counts, Interval(Fraction(0), Fraction(128)), blur=Blur(1e-3, False, 1e-6))
+    assert layer is not None and layer.last == last + BEYOND
+    away = np.maximum(layer.middles - layer.highs[layer.last], 0.0)
+    assert layer.highs[layer.last] <= layer.end < np.inf and layer.upward.most(away[None, :], 0.02)[0] < 1
